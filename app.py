@@ -9,5 +9,5 @@ from pages.shared.server import server
 
 # Streamlit looks for this very call in the text of the file; without it, it would run this file as a page.
 app = st.App(
-    server.SCRIPT, routes=server.ROUTES, middleware=server.build_middleware(), lifespan=server.lifespan
+    server.MAIN_SCRIPT, routes=server.ROUTES, middleware=server.build_middleware(), lifespan=server.lifespan
 )

@@ -48,9 +48,11 @@ def find_distributions() -> dict[str, Distribution]:
             except PackageNotFoundError:
                 raise SystemExit(f"{name} is not installed here.") from None
             for line in distributions[name].requires or ():
-                needed = Requirement(line)
-                if needed.marker is None or needed.marker.evaluate({"extra": extra}):
-                    open_requirements.append(needed)
+                further_requirement = Requirement(line)
+                if further_requirement.marker is None or further_requirement.marker.evaluate(
+                    {"extra": extra}
+                ):
+                    open_requirements.append(further_requirement)
     return distributions
 
 
@@ -60,14 +62,14 @@ def read_licence(package: Distribution) -> str:
     classifiers = [
         text.rpartition(" :: ")[2] for text in metadata.get_all("Classifier") or () if "License ::" in text
     ]
-    stated = metadata.get("License-Expression") or metadata.get("License") or ""
-    if not stated or len(stated) > 60 or "\n" in stated:
-        stated = ", ".join(classifiers) or stated
-    return re.sub(r"\s+", " ", stated)[:60] or "see its files"
+    licence_text = metadata.get("License-Expression") or metadata.get("License") or ""
+    if not licence_text or len(licence_text) > 60 or "\n" in licence_text:
+        licence_text = ", ".join(classifiers) or licence_text
+    return re.sub(r"\s+", " ", licence_text)[:60] or "see its files"
 
 
 def main() -> None:
-    """Write the file."""
+    """Write `constraints.txt`."""
     lines = [HEADER]
     for name, package in sorted(find_distributions().items()):
         if name != "setuptools":  # It comes with the interpreter, each with its own version.

@@ -30,26 +30,30 @@ OLDEST_JAVA = 17
 
 
 class SetUpError(Exception):
-    """Something is missing; the message says what to do."""
+    """An error for something that is missing; its message says what to do."""
 
 
-def java_version() -> int:
-    """The major version of the Java that Spark would use; 0 where there is none."""
+def find_java_version() -> int:
+    """Return the major version of the Java that Spark would use; 0 where there is none."""
     home = os.environ.get("JAVA_HOME")
-    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if not program:
+    java_path = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not java_path:
         return 0
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60).stderr
-        if found := re.search(r'version "(?:1\.)?([0-9]+)', said):
-            return int(found[1])
+        output_text = subprocess.run(
+            [java_path, "-version"], capture_output=True, text=True, timeout=60
+        ).stderr
+        if version_match := re.search(r'version "(?:1\.)?([0-9]+)', output_text):
+            return int(version_match[1])
     return 0
 
 
-def postgres_folder() -> Path | None:
-    """The folder with initdb and pg_ctl of the newest PostgreSQL here."""
+def find_postgres_folder() -> Path | None:
+    """Return the folder with initdb and pg_ctl of the newest PostgreSQL here; None if there is none."""
     folders = [
-        Path(found).resolve().parent for name in ("pg_ctl", "postgres") if (found := shutil.which(name))
+        Path(program_path).resolve().parent
+        for name in ("pg_ctl", "postgres")
+        if (program_path := shutil.which(name))
     ]
     folders += sorted(
         Path("/usr/lib/postgresql").glob("*/bin"),
@@ -61,36 +65,39 @@ def postgres_folder() -> Path | None:
     )
 
 
-def install(packages: list[str]) -> None:
+def install_packages(packages: list[str]) -> None:
     """Install Debian packages, where that can be done without asking for a password."""
-    how = f"install them yourself: {' '.join(packages)}"
+    remedy = f"install them yourself: {' '.join(packages)}"
     if not shutil.which("apt-get"):
-        raise SetUpError(f"the tests of engines need packages that only apt can install here; {how}")
-    front = [] if os.geteuid() == 0 else ["sudo", "-n"]
-    if front and (
-        not shutil.which("sudo") or subprocess.run([*front, "true"], capture_output=True).returncode
+        raise SetUpError(f"the tests of engines need packages that only apt can install here; {remedy}")
+    sudo_words = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    if sudo_words and (
+        not shutil.which("sudo") or subprocess.run([*sudo_words, "true"], capture_output=True).returncode
     ):
-        raise SetUpError(f"the tests of engines need packages and may not install them; {how}")
+        raise SetUpError(f"the tests of engines need packages and may not install them; {remedy}")
     print(f"Installing {' '.join(packages)} ...", flush=True)
-    setting = ["env", "DEBIAN_FRONTEND=noninteractive"]
-    quiet = ["-y", "-qq", "-o", "Dpkg::Use-Pty=0", "-o", "DPkg::Lock::Timeout=300"]
+    environment_words = ["env", "DEBIAN_FRONTEND=noninteractive"]
+    apt_options = ["-y", "-qq", "-o", "Dpkg::Use-Pty=0", "-o", "DPkg::Lock::Timeout=300"]
     for words in (["update"], ["install", "--no-install-recommends", *packages]):
-        done = subprocess.run(
-            [*front, *setting, "apt-get", *quiet, *words], capture_output=True, text=True, timeout=APT_LIMIT
+        process = subprocess.run(
+            [*sudo_words, *environment_words, "apt-get", *apt_options, *words],
+            capture_output=True,
+            text=True,
+            timeout=APT_LIMIT,
         )
-        if done.returncode and words[0] == "install":
-            raise SetUpError(f"apt-get install failed; {how}\n{done.stderr[-2000:]}")
+        if process.returncode and words[0] == "install":
+            raise SetUpError(f"apt-get install failed; {remedy}\n{process.stderr[-2000:]}")
 
 
-def free_port() -> int:
-    """A port that nothing listens on just now."""
+def find_free_port() -> int:
+    """Return a port that nothing listens on just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def account() -> str | None:
-    """The account PostgreSQL is to run as; None for our own."""
+def find_account() -> str | None:
+    """Return the name of the account that PostgreSQL is to run as; None for our own."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -100,74 +107,77 @@ def account() -> str | None:
 
 
 @contextlib.contextmanager
-def postgres(programs: Path) -> Iterator[dict[str, str]]:
-    """A fresh PostgreSQL server; yields the environment in which libpq finds it."""
+def run_postgres(programs_folder: Path) -> Iterator[dict[str, str]]:
+    """Run a fresh PostgreSQL server; yield the environment variables by which libpq finds it."""
     folder = Path(tempfile.mkdtemp(prefix="sweetspot-pg-"))
-    who = account()
-    as_account: dict[str, object] = {"cwd": folder}
-    if who is not None:
-        entry = pwd.getpwnam(who)
-        os.chown(folder, entry.pw_uid, entry.pw_gid)
-        as_account |= {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-    password, port = secrets.token_urlsafe(24), str(free_port())
-    secret = folder / "password"
-    secret.write_text(password + "\n")
-    secret.chmod(0o600)
-    if who is not None:
-        os.chown(secret, entry.pw_uid, entry.pw_gid)
-    data, log = folder / "data", folder / "log"
+    account_name = find_account()
+    account_options: dict[str, object] = {"cwd": folder}
+    if account_name is not None:
+        account = pwd.getpwnam(account_name)
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        account_options |= {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+    password, port = secrets.token_urlsafe(24), str(find_free_port())
+    password_path = folder / "password"
+    password_path.write_text(password + "\n")
+    password_path.chmod(0o600)
+    if account_name is not None:
+        os.chown(password_path, account.pw_uid, account.pw_gid)
+    data_folder, log_path = folder / "data", folder / "log"
 
-    def run(*words: str) -> None:
-        done = subprocess.run(
+    def run_program(*words: str) -> None:
+        """Run a program as the account; raise `SetUpError` with its output and the log if it fails."""
+        process = subprocess.run(
             words,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=START_LIMIT * 2,
-            **as_account,
+            **account_options,
         )  # type: ignore[call-overload]
-        if done.returncode:
-            said = log.read_text(errors="replace")[-2000:] if log.exists() else ""
-            raise SetUpError(f"{Path(words[0]).name} failed:\n{done.stderr[-2000:]}\n{said}")
+        if process.returncode:
+            log_text = log_path.read_text(errors="replace")[-2000:] if log_path.exists() else ""
+            raise SetUpError(f"{Path(words[0]).name} failed:\n{process.stderr[-2000:]}\n{log_text}")
 
     try:
-        run(str(programs / "initdb"), "-D", str(data), "-U", "analyst", "-E", "UTF8", "--no-locale", "-A",
-            "scram-sha-256", f"--pwfile={secret}", "--no-sync")  # fmt: skip
-        options = (
+        run_program(str(programs_folder / "initdb"), "-D", str(data_folder), "-U", "analyst", "-E", "UTF8",
+            "--no-locale", "-A", "scram-sha-256", f"--pwfile={password_path}", "--no-sync")  # fmt: skip
+        server_options = (
             f"-c listen_addresses=127.0.0.1 -p {port} -c unix_socket_directories='{folder}' -c fsync=off"
         )
         # Its output goes to the log: with a pipe, pg_ctl would be waited for as long as the server runs.
-        started = time.monotonic()
-        with (folder / "start").open("w") as out:
-            code = subprocess.run(
-                [str(programs / "pg_ctl"), "-D", str(data), "-l", str(log), "-o", options, "-w", "-t",
-                 str(int(START_LIMIT)), "start"],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=out, **as_account,
+        start_time = time.monotonic()
+        with (folder / "start").open("w") as output_stream:
+            exit_code = subprocess.run(
+                [str(programs_folder / "pg_ctl"), "-D", str(data_folder), "-l", str(log_path), "-o",
+                 server_options, "-w", "-t", str(int(START_LIMIT)), "start"],
+                stdin=subprocess.DEVNULL, stdout=output_stream, stderr=output_stream, **account_options,
             ).returncode  # type: ignore[call-overload]  # fmt: skip
-        if code:
-            raise SetUpError(f"PostgreSQL did not start:\n{log.read_text(errors='replace')[-2000:]}")
-        print(f"PostgreSQL is up after {time.monotonic() - started:.1f} s.", flush=True)
+        if exit_code:
+            raise SetUpError(f"PostgreSQL did not start:\n{log_path.read_text(errors='replace')[-2000:]}")
+        print(f"PostgreSQL is up after {time.monotonic() - start_time:.1f} s.", flush=True)
         yield {"PGHOST": "127.0.0.1", "PGPORT": port, "PGUSER": "analyst", "PGPASSWORD": password}
     finally:
-        if data.exists():
+        if data_folder.exists():
             with contextlib.suppress(SetUpError, subprocess.SubprocessError):
-                run(str(programs / "pg_ctl"), "-D", str(data), "-m", "immediate", "-w", "stop")
+                run_program(
+                    str(programs_folder / "pg_ctl"), "-D", str(data_folder), "-m", "immediate", "-w", "stop"
+                )
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def main() -> int:
-    """Set up, test, clean up; the exit code of pytest."""
+    """Set up, test and clean up; return the exit code of pytest."""
     try:
-        missing = [] if java_version() >= OLDEST_JAVA else [JAVA_PACKAGE]
-        missing += [] if postgres_folder() is not None else ["postgresql"]
-        if missing:
-            install(missing)
-        programs = postgres_folder()
-        if programs is None or java_version() < OLDEST_JAVA:
+        missing_packages = [] if find_java_version() >= OLDEST_JAVA else [JAVA_PACKAGE]
+        missing_packages += [] if find_postgres_folder() is not None else ["postgresql"]
+        if missing_packages:
+            install_packages(missing_packages)
+        programs_folder = find_postgres_folder()
+        if programs_folder is None or find_java_version() < OLDEST_JAVA:
             raise SetUpError(f"Java {OLDEST_JAVA} or PostgreSQL is still not found; set JAVA_HOME, or PATH")
-        with postgres(programs) as where:
+        with run_postgres(programs_folder) as postgres_variables:
             environment = {
-                **os.environ, **where, "SWEETSPOT_ENGINES": "1", "SPARK_LOCAL_IP": "127.0.0.1",
+                **os.environ, **postgres_variables, "SWEETSPOT_ENGINES": "1", "SPARK_LOCAL_IP": "127.0.0.1",
                 "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable,
             }  # fmt: skip
             # The warnings of the drivers are theirs.

@@ -12,31 +12,40 @@ import os
 import subprocess
 import sys
 
-from engines import JAVA_PACKAGE, OLDEST_JAVA, ROOT, SetUpError, install, java_version
+from engines import JAVA_PACKAGE, OLDEST_JAVA, ROOT, SetUpError, find_java_version, install_packages
 
 LIBRARIES = ("pipelinedp", "tumult", "opacus", "jaxprivacy")
 
 
 def main() -> int:
-    """Set up and test; the exit code of the first pytest that fails."""
+    """Set up and test; return the exit code of the first pytest that fails, or 0."""
     try:
-        if java_version() < OLDEST_JAVA:
-            install([JAVA_PACKAGE])
-        if java_version() < OLDEST_JAVA:
+        if find_java_version() < OLDEST_JAVA:
+            install_packages([JAVA_PACKAGE])
+        if find_java_version() < OLDEST_JAVA:
             raise SetUpError(f"Java {OLDEST_JAVA} is still not found; set JAVA_HOME, or PATH")
         for library in LIBRARIES:
-            python = str(ROOT / ".venv" / library / "bin" / "python")
+            python_path = str(ROOT / ".venv" / library / "bin" / "python")
             environment = {
                 **os.environ, "SWEETSPOT_LIBRARY": library, "SPARK_LOCAL_IP": "127.0.0.1",
-                "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python,
+                "PYSPARK_PYTHON": python_path, "PYSPARK_DRIVER_PYTHON": python_path,
             }  # fmt: skip
             # The warnings of the libraries are theirs.
-            words = [python, "-m", "pytest", "-W", "default", "--disable-warnings", "-p", "no:cacheprovider"]
-            code = subprocess.run(
+            words = [
+                python_path,
+                "-m",
+                "pytest",
+                "-W",
+                "default",
+                "--disable-warnings",
+                "-p",
+                "no:cacheprovider",
+            ]
+            exit_code = subprocess.run(
                 [*words, "tests/libraries", *sys.argv[1:]], cwd=ROOT, env=environment
             ).returncode
-            if code:
-                return code
+            if exit_code:
+                return exit_code
     except (SetUpError, subprocess.SubprocessError, OSError) as error:
         print(f"The libraries could not be tested: {error}", file=sys.stderr)
         return 1

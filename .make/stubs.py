@@ -20,8 +20,8 @@ import dpcore  # noqa: E402
 from dpcore import questions  # noqa: E402
 from dpcore.common import text_fields  # noqa: E402
 
-STUB = ROOT / "dpcore" / "__init__.pyi"
-HEAD = '''"""The calls of Sweet Spot with their types. Written by .make/stubs.py."""
+STUB_PATH = ROOT / "dpcore" / "__init__.pyi"
+STUB_HEAD = '''"""The calls of Sweet Spot with their types. Written by .make/stubs.py."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
@@ -57,10 +57,10 @@ COLUMN_TYPES = {
     "disclosure": "Any",
 }
 # Settings that a call also takes as a list.
-LISTS = {"lines", "q", "quantiles", "groups", "edges"}
+LIST_SETTINGS = {"lines", "q", "quantiles", "groups", "edges"}
 
 
-def write_type(name: str, type_hint: Any) -> str:
+def write_type(setting_name: str, type_hint: Any) -> str:
     """Write the type of a setting; an option is named in its own letters or in small ones."""
     options_type = text_fields.find_options_type(type_hint)
     if options_type is not None:
@@ -69,33 +69,33 @@ def write_type(name: str, type_hint: Any) -> str:
             f'"{text}"' for text in dict.fromkeys([*option_names, *map(str.lower, option_names)])
         )
         return f"Literal[{literals}]" + " | None" * (type(None) in typing.get_args(type_hint))
-    text = type_hint.__name__ if isinstance(type_hint, type) else str(type_hint)
-    return f"{text} | Sequence[Any]" if name in LISTS else text
+    type_text = type_hint.__name__ if isinstance(type_hint, type) else str(type_hint)
+    return f"{type_text} | Sequence[Any]" if setting_name in LIST_SETTINGS else type_text
 
 
 def write_call(call_name: str) -> str:
     """Write both forms of a call: a reply for one epsilon, a table for several."""
     types_by_name = {name: write_type(name, hint) for name, hint in questions.types_of(call_name).items()}
     types_by_name |= COLUMN_TYPES
-    data, *named = inspect.signature(getattr(dpcore, call_name)).parameters.values()
+    data, *named_arguments = inspect.signature(getattr(dpcore, call_name)).parameters.values()
     arguments = ["data: Any" + " = ..." * (data.default is None), "*"]
-    for argument in named:
+    for argument in named_arguments:
         type_text = types_by_name[argument.name]
         has_default = argument.default is not inspect.Parameter.empty
         if argument.default is None and "None" not in type_text:
             type_text += " | None"
         arguments.append(f"{argument.name}: {type_text}" + " = ..." * has_default)
-    many = ["epsilon: Sequence[float]" if a.startswith("epsilon:") else a for a in arguments]
+    arguments_of_table = ["epsilon: Sequence[float]" if a.startswith("epsilon:") else a for a in arguments]
     return "".join(
-        f"@overload\ndef {call_name}({', '.join(form)}) -> {result}: ...\n"
-        for form, result in ((arguments, "Reply"), (many, "pd.DataFrame"))
+        f"@overload\ndef {call_name}({', '.join(form_arguments)}) -> {result_type}: ...\n"
+        for form_arguments, result_type in ((arguments, "Reply"), (arguments_of_table, "pd.DataFrame"))
     )
 
 
 def write_stub() -> str:
-    """Write the whole file."""
-    return HEAD + "".join(map(write_call, questions.QUESTIONS))
+    """Write the text of `dpcore/__init__.pyi`."""
+    return STUB_HEAD + "".join(map(write_call, questions.QUESTIONS))
 
 
 if __name__ == "__main__":
-    STUB.write_text(write_stub(), encoding="utf-8")
+    STUB_PATH.write_text(write_stub(), encoding="utf-8")

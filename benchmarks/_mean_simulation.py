@@ -145,8 +145,8 @@ def _compute_releases(
     if problem.released_sums is ReleasedSums.PAIR:
         scale = LaplaceNoise.for_release(big_b * h, eps).scale
         p = sums + generator.laplace(0.0, scale, runs)
-        other = big_b * weight - sums + generator.laplace(0.0, scale, runs)
-        top, bottom, offset = (p - other) / 2.0, (p + other) / big_b, big_b / 2.0
+        complement = big_b * weight - sums + generator.laplace(0.0, scale, runs)
+        top, bottom, offset = (p - complement) / 2.0, (p + complement) / big_b, big_b / 2.0
     else:
         offset = big_b / 2.0 if problem.released_sums is ReleasedSums.CENTRED_SPLIT else 0.0
         # How far a row's value may lie from the offset: B/2 where that is the middle of the range, else B.

@@ -44,7 +44,7 @@ from dpcore.data_owners.training import (
 
 MNIST_RECORDS = 12_500
 """10,000 to learn from, as in the paper, and 2,500 to test on."""
-MNIST_OPTIONS = TrainingOptions(rate=16.0, personal_steps=40)
+MNIST_OPTIONS = TrainingOptions(step_size=16.0, personal_steps=40)
 AUDIT_RUNS = 20_000
 
 
@@ -153,7 +153,7 @@ def _simulate_shared_outputs(unit_records: int, present: bool, seed: int) -> np.
     features[4:] = 1.0
     data = LabelledRecords(features, np.zeros(count, dtype=np.int64), 2, "one unit")
     padded_records = pad_units(data, np.r_[np.arange(4), np.full(count - 4, 4)], 5)
-    options = TrainingOptions(steps=4, clip=0.2, rate=0.1)
+    options = TrainingOptions(steps=4, clip=0.2, step_size=0.1)
     rng = np.random.default_rng(seed)
     weights = [
         fit_shared(padded_records, 5, 1.0, 1e-5, rng, options, clips_per_unit=unit_records)
@@ -199,7 +199,7 @@ def show_study(title: str, study: Study, data: LabelledRecords) -> StudyResult:
     for e, epsilon in enumerate(study.epsilons):
         names += [(f"{form.value}, ε = {epsilon:g}", form, e) for form in (Form.FULL, Form.JOINT)]
     rows = [
-        (name, *(f"{value:.3f}" for value in result.average(form)[e]))
+        (name, *(f"{value:.3f}" for value in result.average_accuracies(form)[e]))
         for name, form, e in names
         if e < result.accuracies_by_form[form].shape[0]
     ]
@@ -209,7 +209,7 @@ def show_study(title: str, study: Study, data: LabelledRecords) -> StudyResult:
         rows,
     )
     for other_form in (Form.FULL, Form.SEPARATE):
-        sign = result.compare(Form.JOINT, other_form)
+        sign = result.compare_forms(Form.JOINT, other_form)
         print(
             f"joint above {other_form.value} in {int(np.sum(sign == 1))} of {sign.size} cells, below in "
             f"{int(np.sum(sign == -1))}; the others within the standard error"
@@ -228,14 +228,16 @@ def show_users(data: LabelledRecords, study: Study, sizes: Sequence[int]) -> Non
             )
             result = run_study(user_study, data)
             for form in (Form.FULL, Form.JOINT):
-                means_by_form.setdefault((by_group, form), []).append(float(result.average(form).mean()))
+                means_by_form.setdefault((by_group, form), []).append(
+                    float(result.average_accuracies(form).mean())
+                )
             rows.append(
                 (
                     f"m/r = {unit_records}, {'group privacy' if by_group else 'per-user clip'}",
                     *(
                         f"{value:.3f}"
                         for form in (Form.FULL, Form.JOINT)
-                        for value in result.average(form).ravel()
+                        for value in result.average_accuracies(form).ravel()
                     ),
                 )
             )

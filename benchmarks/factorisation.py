@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from dpcore.contributions import FloatArray
 from dpcore.factorisation import studies
 from dpcore.factorisation.allocation import Scheme, Spending
-from dpcore.factorisation.answer.solution import judge
+from dpcore.factorisation.answer.solution import find_verdict
 from dpcore.factorisation.fit import fit, fit_private
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.model import (
@@ -46,9 +46,9 @@ from dpcore.factorisation.model import (
     solve_rows,
 )
 from dpcore.factorisation.parameters import CHOICE_SPREAD, FactorisationParameters
-from dpcore.factorisation.ratings import BUCKETS, GeneratedRatings, Ratings, assign_buckets
-from dpcore.factorisation.studies import MEANS, RatingStudy
-from dpcore.factorisation.study import FACTORISATION, SCHEMES, ModelKind, StudyResult, measure, run
+from dpcore.factorisation.ratings import NUM_BUCKETS, GeneratedRatings, Ratings, assign_buckets
+from dpcore.factorisation.studies import PRIVATE_MEAN_KINDS, RatingStudy
+from dpcore.factorisation.study import FACTORISATION, SCHEME_BY_KIND, ModelKind, StudyResult, measure, run
 from dpcore.multitask.problem import PrivacyTarget
 
 LARGE = GeneratedRatings(num_users=69_878, num_items=10_677, ratings_per_user=143.1)
@@ -106,7 +106,7 @@ def print_errors(title: str, ratings: Ratings, study: RatingStudy) -> None:
             print(
                 f"  ε = {epsilon:<4g} {model.value:<28}" + _format_row(result.rmse[row_index, epsilon_index])
             )
-        for other_model in (ModelKind.UNIFORM, ModelKind.TAIL, *MEANS):
+        for other_model in (ModelKind.UNIFORM, ModelKind.TAIL, *PRIVATE_MEAN_KINDS):
             gain = _compute_gain(result, other_model, epsilon_index)
             print(
                 f"  ε = {epsilon:<4g} adaptive gains over {other_model.value:<20}"
@@ -115,7 +115,7 @@ def print_errors(title: str, ratings: Ratings, study: RatingStudy) -> None:
         if epsilon == 1.0:
             paper_gains = "".join(
                 f"{'≥ ' + str(PAPER[bucket]) + ' %' if bucket in PAPER else '–':>17}"
-                for bucket in range(1 + BUCKETS)
+                for bucket in range(1 + NUM_BUCKETS)
             )
             print(f"  ε = 1    the paper, over tail (MovieLens 10M)     {paper_gains}")
             _print_missing_gains(result, epsilon_index)
@@ -123,7 +123,7 @@ def print_errors(title: str, ratings: Ratings, study: RatingStudy) -> None:
 
 
 def _compute_gain(result: StudyResult, other_model: ModelKind, epsilon_index: int) -> FloatArray:
-    """Compute by how many per cent the adaptive error is below the other's, per seed: shape (seeds, 1 + BUCKETS)."""
+    """Compute by how many per cent the adaptive error is below the other's per seed, shape (seeds, 1 + NUM_BUCKETS)."""
     adaptive_errors, other_errors = (
         result.select_runs(model)[epsilon_index] for model in (ModelKind.ADAPTIVE, other_model)
     )
@@ -279,7 +279,7 @@ def print_table_over_epsilon() -> bool:
         print(f"{'epsilon':>8}" + "".join(f"{model.value:>34}" for model in private) + "  answer")
         for epsilon_index, epsilon in enumerate(study.epsilons):
             errors_by_model = {model: result.select_runs(model)[epsilon_index, :, 0] for model in private}
-            judgement = judge(on_page, epsilon)
+            judgement = find_verdict(on_page, epsilon)
             assert judgement is not None
             answer = FACTORISATION if judgement.is_worth_it else RatingStudy.baseline
             best_model = min(errors_by_model, key=lambda model: errors_by_model[model].mean())
@@ -346,7 +346,7 @@ def compute_advantages(population: GeneratedRatings, study: RatingStudy) -> Floa
             train, test = ratings.split(study.test_share, np.random.default_rng(for_split))
             noise_seed = int(for_noise.generate_state(1)[0])
             fitted = fit_private(
-                train, study.private_settings, study.rating_range, SCHEMES[ModelKind.ADAPTIVE], spending,
+                train, study.private_settings, study.rating_range, SCHEME_BY_KIND[ModelKind.ADAPTIVE], spending,
                 study.exponent, study.ridge_to_noise, noise_seed, gradient_steps=study.gradient_steps,
             )  # fmt: skip
             assert fitted is not None

@@ -315,31 +315,37 @@ def measure_group_ratios(table: GroupTable, epsilon: float, seed: int) -> list[f
     num_groups = int(rows["group"].max()) + 1
     is_first = np.random.default_rng(seed).random(int(rows["user"].max()) + 1) < 0.5
     first_rows, second_rows = rows[is_first[rows["user"]]], rows[~is_first[rows["user"]]]
-    first, second = (UserGroups.from_rows(half, num_groups, known_ends) for half in (first_rows, second_rows))
+    first_groups, second_groups = (
+        UserGroups.from_rows(groups, num_groups, known_ends) for groups in (first_rows, second_rows)
+    )
     all_bounds = [
         (max_groups, max_rows)
         for max_groups, max_rows in itertools.product(MAX_GROUPS, MAX_GROUP_ROWS)
-        if max_groups <= first.groups_per_user.max()
+        if max_groups <= first_groups.groups_per_user.max()
     ]
-    num_rows = np.bincount(first.group_codes, first.sizes, num_groups)
+    num_rows = np.bincount(first_groups.group_codes, first_groups.sizes, num_groups)
     is_measured = (
-        (num_rows >= MIN_GROUP_ROWS) & np.isfinite(first.true_means) & np.isfinite(second.true_means)
+        (num_rows >= MIN_GROUP_ROWS)
+        & np.isfinite(first_groups.true_means)
+        & np.isfinite(second_groups.true_means)
     )
 
-    def measure(
-        half: UserGroups, bounds: tuple[int, int], ends: tuple[float, float], clamps_users: bool
+    def measure_error(
+        groups: UserGroups, bounds: tuple[int, int], ends: tuple[float, float], clamps_users: bool
     ) -> float:
-        return math.sqrt(half.measure_squares(epsilon, bounds, ends, clamps_users)[is_measured].mean())
+        return math.sqrt(groups.measure_squares(epsilon, bounds, ends, clamps_users)[is_measured].mean())
 
     if not is_measured.any():
         return None
-    bounds = choose(lambda bounds: measure(first, bounds, known_ends, False), all_bounds)
-    weights = np.minimum(bounds[1], first.sizes) * np.minimum(1.0, bounds[0] / first.groups_per_user)
-    num_kept = np.bincount(first.group_codes, weights, num_groups)
+    bounds = choose(lambda bounds: measure_error(first_groups, bounds, known_ends, False), all_bounds)
+    weights = np.minimum(bounds[1], first_groups.sizes) * np.minimum(
+        1.0, bounds[0] / first_groups.groups_per_user
+    )
+    num_kept = np.bincount(first_groups.group_codes, weights, num_groups)
     is_measured &= 2.0 * bounds[0] * bounds[1] / (epsilon * np.maximum(num_kept, 1.0)) < MAX_NOISE_SHARE
     if not is_measured.any():
         return None
-    known = measure(second, bounds, known_ends, False)
+    known_range_error = measure_error(second_groups, bounds, known_ends, False)
 
     lows, highs = (
         np.unique(first_rows["value"].quantile(shares))
@@ -348,12 +354,14 @@ def measure_group_ratios(table: GroupTable, epsilon: float, seed: int) -> list[f
     all_ends = [(low, high) for low, high in itertools.product(lows.tolist(), highs.tolist()) if low < high]
     errors = []
     for ends in all_ends:
-        half = UserGroups.from_rows(first_rows, num_groups, ends)
-        errors += [(measure(half, bounds, ends, False), bounds, ends) for bounds in all_bounds]
+        groups = UserGroups.from_rows(first_rows, num_groups, ends)
+        errors += [(measure_error(groups, bounds, ends, False), bounds, ends) for bounds in all_bounds]
     _, bounds, ends = min(errors)
-    clamped_rows = measure(UserGroups.from_rows(second_rows, num_groups, ends), bounds, ends, False)
+    clamped_rows = measure_error(UserGroups.from_rows(second_rows, num_groups, ends), bounds, ends, False)
 
-    first, second = (UserGroups.from_rows(half, num_groups, None) for half in (first_rows, second_rows))
+    first_groups, second_groups = (
+        UserGroups.from_rows(groups, num_groups, None) for groups in (first_rows, second_rows)
+    )
     centres = [*first_rows["value"].quantile([0.3, 0.4, 0.5, 0.6, 0.7]), first_rows["value"].mean()]
     spread = float(np.subtract(*first_rows["value"].quantile([0.9, 0.1])))
     all_ends += [
@@ -361,10 +369,13 @@ def measure_group_ratios(table: GroupTable, epsilon: float, seed: int) -> list[f
         for centre, half_width in itertools.product(centres, spread / 2.0 * np.geomspace(0.1, 10.0, 14))
     ]
     settings = list(itertools.product(all_bounds, all_ends))
-    bounds, ends = choose(lambda setting: measure(first, *setting, True), settings)
-    constant = float(first.true_means[is_measured].mean())
-    constant_error = math.sqrt(np.mean((second.true_means[is_measured] - constant) ** 2))
-    return [error / known for error in (clamped_rows, measure(second, bounds, ends, True), constant_error)]
+    bounds, ends = choose(lambda setting: measure_error(first_groups, *setting, True), settings)
+    constant = float(first_groups.true_means[is_measured].mean())
+    constant_error = math.sqrt(np.mean((second_groups.true_means[is_measured] - constant) ** 2))
+    return [
+        error / known_range_error
+        for error in (clamped_rows, measure_error(second_groups, bounds, ends, True), constant_error)
+    ]
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ from benchmarks._program_draws import ProgramDraws
 from dpcore import mean
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Values
-from dpcore.mean.parameters import ASSUMED_SHARE
+from dpcore.mean.parameters import ASSUMED_USER_SHARE
 from dpcore.private_choice import private_range
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.reply import Reply
@@ -143,7 +143,7 @@ def draw_range(table: Table, epsilon: float, clamp: str, cap: int) -> tuple[floa
 def compare_counts_only(reply: Reply) -> str:
     """Compare the error that is promised without the values with the exact one, at the bound that it leads to."""
     problem = reply.solution.problem
-    counts_only = replace(problem, table_values=None, user_share=ASSUMED_SHARE)
+    counts_only = replace(problem, table_values=None, user_share=ASSUMED_USER_SHARE)
     cap = mean.best_cap(counts_only).max_contributions
     promised, exact = (
         math.sqrt(float(mean.capped_error(each, cap).variance)) for each in (counts_only, problem)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 
 from dpcore.answer.answer import ReleaseSetting
-from dpcore.code.choice import Quantity
+from dpcore.code.release_spec import Quantity
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.counting.count import to_dataset
@@ -53,8 +53,8 @@ def measure_learner() -> Iterator[list[float]]:
         histogram = samples.load(name).histogram
         sizes = np.sort(np.repeat(histogram.sizes, histogram.users))
         for num_users in USERS:
-            places = ((np.arange(num_users) + 0.5) / num_users * sizes.size).astype(int)
-            scaled = ContributionHistogram.from_counts(sizes[places])
+            user_indices = ((np.arange(num_users) + 0.5) / num_users * sizes.size).astype(int)
+            scaled = ContributionHistogram.from_counts(sizes[user_indices])
             for epsilon in EPSILONS:
                 least_error = optimal_cap.find_best_cap(LearningParameters(epsilon).problem(scaled)).total
                 yield [compute_learner_error(scaled, epsilon, share) / least_error for share in SHARES]
@@ -87,10 +87,12 @@ def measure_pair() -> Iterator[list[float]]:
         order = np.argsort(users, kind="stable")
         starts = np.searchsorted(users[order], np.arange(users.max() + 2))
         for num_users in USERS:
-            picked_users = np.resize(np.random.default_rng(1).permutation(starts.size - 1), num_users)
-            places = [order[starts[user] : starts[user + 1]] for user in picked_users]
-            user_codes = np.repeat(np.arange(num_users), [rows.size for rows in places])
-            pairs = UserGroupPairs.from_arrays(user_codes, groups[np.concatenate(places)], facet.num_tasks)
+            user_indices = np.resize(np.random.default_rng(1).permutation(starts.size - 1), num_users)
+            rows_of_users = [order[starts[user] : starts[user + 1]] for user in user_indices]
+            user_codes = np.repeat(np.arange(num_users), [rows.size for rows in rows_of_users])
+            pairs = UserGroupPairs.from_arrays(
+                user_codes, groups[np.concatenate(rows_of_users)], facet.num_tasks
+            )
             for epsilon in EPSILONS:
                 problem = build_pair_problem(facet.num_tasks, epsilon, epsilon)
                 least_error = float(private_pair.compute_errors(problem, pairs).min())

@@ -52,7 +52,9 @@ GENERATOR = np.random.default_rng(6)
 def sum_kept_rows(users: FloatArray, t: FloatArray, bound: int, num_draws: int) -> FloatArray:
     """Sum (1 - t)^2, 2 t (1 - t) and t^2 over the rows of each draw, shape (num_draws, 3)."""
     polynomials = np.stack([(1 - t) ** 2, 2 * t * (1 - t), t**2], axis=1)
-    return np.array([polynomials[kept].sum(axis=0) for kept in draw_kept_rows(users, bound, num_draws)])
+    return np.array(
+        [polynomials[row_indices].sum(axis=0) for row_indices in draw_kept_rows(users, bound, num_draws)]
+    )
 
 
 def measure_variances(num_draws: int) -> None:
@@ -75,11 +77,11 @@ def measure_variances(num_draws: int) -> None:
                 if bound not in sums_by_bound:
                     sums_by_bound[bound] = sum_kept_rows(users, t, bound, num_draws)
                 noises = draw_noise(name, bound * math.sqrt(line.v), num_draws, 50, 3)
-                low, middle, high = np.moveaxis(
+                low, mixed, high = np.moveaxis(
                     sums_by_bound[bound][:, None] + noises / [1.0, weight, 1.0], -1, 0
                 )
-                rows = np.maximum(low + middle + high, 1.0)
-                numbers = np.clip(high / rows - ((middle / 2.0 + high) / rows) ** 2, 0.0, 0.25) * width**2
+                rows = np.maximum(low + mixed + high, 1.0)
+                numbers = np.clip(high / rows - ((mixed / 2.0 + high) / rows) ** 2, 0.0, 0.25) * width**2
                 truth = np.var(values)
                 if statistic != "variance":
                     numbers, truth = np.sqrt(numbers), math.sqrt(truth)
@@ -118,13 +120,17 @@ def measure_shared_means(num_draws: int) -> None:
                 print(f"ε {epsilon} {name}: means have counts of their own")
                 continue
             squares: dict[str, list[float]] = {column: [] for column in RETAIL}
-            for kept in draw_kept_rows(rows["CustomerID"].to_numpy(), int(count_line.bound), num_draws):
-                count = kept.size + draw_noise(name, count_line.bound * math.sqrt(count_line.v), 50)
+            for row_indices in draw_kept_rows(
+                rows["CustomerID"].to_numpy(), int(count_line.bound), num_draws
+            ):
+                count = row_indices.size + draw_noise(name, count_line.bound * math.sqrt(count_line.v), 50)
                 for (column, (low, high)), line in zip(RETAIL.items(), solution.lines, strict=True):
-                    middle, values = (low + high) / 2.0, rows[column].to_numpy()
+                    range_middle, values = (low + high) / 2.0, rows[column].to_numpy()
                     scale = line.bound * (high - low) / 2.0 * math.sqrt(line.v)
-                    total = (np.clip(values[kept], low, high) - middle).sum() + draw_noise(name, scale, 50)
-                    means = np.clip(middle + total / np.maximum(count, 1.0), low, high)
+                    total = (np.clip(values[row_indices], low, high) - range_middle).sum() + draw_noise(
+                        name, scale, 50
+                    )
+                    means = np.clip(range_middle + total / np.maximum(count, 1.0), low, high)
                     squares[column] += ((means - values.mean()) ** 2).tolist()
             for column, line, apart in zip(RETAIL, solution.lines, solution.apart_lines, strict=True):
                 measured = math.sqrt(np.mean(squares[column]))

@@ -47,7 +47,7 @@ html_static_path = ["site.css", "sort_tables.js"]
 html_css_files = ["site.css"]
 html_js_files = ["sort_tables.js"]
 
-SECTIONS = {
+PAGES_BY_SECTION = {
     "Tutorial": ("install", "start", "python"),
     "How to": ("epsilon", "publish", "plan", "engines", "hosting", "teaching"),
     "Reference": ("tables", "errors", "command", "libraries", "report", "glossary", "limits", "api"),
@@ -62,7 +62,7 @@ SECTIONS = {
         "papers_data",
     ),
 }
-FURTHER = (
+FURTHER_PAGES = (
     "docs/README",
     "CONTRIBUTING",
     "CHANGELOG",
@@ -90,14 +90,16 @@ def _convert_math(translator: Any, node: nodes.Element) -> None:
 def _list_pages(app: Any, page_name: str, source: list[str]) -> None:
     """Add the pages of each section to the contents, where a reader of the Markdown file sees nothing of it."""
     if page_name == root_doc:
-        pages_by_section = {title: [f"docs/{name}" for name in names] for title, names in SECTIONS.items()}
-        for title, pages in {**pages_by_section, "Further": FURTHER}.items():
+        paths_by_section = {
+            title: [f"docs/{name}" for name in names] for title, names in PAGES_BY_SECTION.items()
+        }
+        for title, paths in {**paths_by_section, "Further": FURTHER_PAGES}.items():
             source[0] += "\n".join(
-                ("\n```{toctree}", ":hidden:", f":caption: {title}", "", *pages, "```", "")
+                ("\n```{toctree}", ":hidden:", f":caption: {title}", "", *paths, "```", "")
             )
 
 
-def _escape_bars(app: Any, kind: str, name: str, content: Any, options: Any, lines: list[str]) -> None:
+def _escape_bars(app: Any, object_kind: str, name: str, content: Any, options: Any, lines: list[str]) -> None:
     """Keep the bars of an absolute value, which would name a substitution."""
     lines[:] = [line.replace("|", r"\|") for line in lines]
 

@@ -26,33 +26,37 @@ from nbclient import NotebookClient
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "python.md"
-NOTEBOOK = ROOT / "docs" / "first_notebook.ipynb"
-PLOTLY = "application/vnd.plotly.v1+json"
-SIZE = {"width": 800, "height": 480}
-LIMIT = 300
-"""Seconds for one cell, on a machine that others keep busy."""
+PAGE_PATH = ROOT / "docs" / "python.md"
+NOTEBOOK_PATH = ROOT / "docs" / "first_notebook.ipynb"
+PLOTLY_MIME_TYPE = "application/vnd.plotly.v1+json"
+PICTURE_SIZE = {"width": 800, "height": 480}
+CELL_SECONDS = 300
+"""Most seconds for one cell, on a machine that others keep busy."""
 
 
-def unrun(page: str) -> Any:
-    """Return the page as a notebook without outputs."""
-    sections = re.split(r"^(?=## )", page, flags=re.MULTILINE)
-    text = "".join(section for section in sections if "```python" in section or section.startswith("# "))
-    parts = re.split(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    new = nbformat.v4
+def build_notebook(page_text: str) -> Any:
+    """Build a notebook of the page's sections with Python, without outputs."""
+    sections = re.split(r"^(?=## )", page_text, flags=re.MULTILINE)
+    used_text = "".join(section for section in sections if "```python" in section or section.startswith("# "))
+    texts_and_codes = re.split(r"^```python\n(.*?)^```$", used_text, flags=re.MULTILINE | re.DOTALL)
+    nbformat_4 = nbformat.v4
     cells = [
-        (new.new_code_cell if number % 2 else new.new_markdown_cell)(part.strip(), id=f"cell-{number}")
-        for number, part in enumerate(parts)
-        if part.strip()
+        (nbformat_4.new_code_cell if number % 2 else nbformat_4.new_markdown_cell)(
+            cell_text.strip(), id=f"cell-{number}"
+        )
+        for number, cell_text in enumerate(texts_and_codes)
+        if cell_text.strip()
     ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return new.new_notebook(cells=cells, metadata={"kernelspec": kernel, "language_info": {"name": "python"}})
+    kernel_spec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return nbformat_4.new_notebook(
+        cells=cells, metadata={"kernelspec": kernel_spec, "language_info": {"name": "python"}}
+    )
 
 
-def run(notebook: Any) -> Any:
+def run_notebook(notebook: Any) -> Any:
     """Run the notebook in a kernel of this Python, in a folder for what it writes; it gets its outputs."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        own = {
+        own_variables = {
             "IPYTHONDIR": folder,  # What a person set up for their own notebooks shall not matter.
             "PLOTLY_RENDERER": "plotly_mimetype",
             "PYTHONPATH": str(ROOT),
@@ -60,16 +64,16 @@ def run(notebook: Any) -> Any:
         }
         # Sockets in the file system, where there are some: no port is opened.
         manager = AsyncKernelManager(transport="ipc" if os.name == "posix" else "tcp")
-        client = NotebookClient(notebook, manager, timeout=LIMIT)
+        client = NotebookClient(notebook, manager, timeout=CELL_SECONDS)
         # In a loop that is closed, and with the kernel ended: the client would leave both to the end of Python.
-        asyncio.run(client.async_execute(env={**os.environ, **own}, cleanup_kc=True))
+        asyncio.run(client.async_execute(env={**os.environ, **own_variables}, cleanup_kc=True))
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # When it ran, to the microsecond: another one each time.
     return notebook
 
 
 def add_pictures(notebook: Any) -> None:
-    """Add a picture to every figure."""
+    """Add a PNG to the output of every figure."""
     from playwright.sync_api import sync_playwright
 
     from dpcore.report import plotly_script
@@ -84,29 +88,34 @@ def add_pictures(notebook: Any) -> None:
         page = browser.new_page()
         page.add_script_tag(path=plotly_script.find_script())
         for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
-            if figure := output.get("data", {}).get(PLOTLY):
-                address = page.evaluate(
-                    "([figure, size]) => Plotly.toImage(figure, {format: 'png', ...size})", [figure, SIZE]
+            if figure := output.get("data", {}).get(PLOTLY_MIME_TYPE):
+                data_url = page.evaluate(
+                    "([figure, size]) => Plotly.toImage(figure, {format: 'png', ...size})",
+                    [figure, PICTURE_SIZE],
                 )
-                output["data"]["image/png"] = small(base64.b64decode(address.partition(",")[2]))
+                output["data"]["image/png"] = encode_with_palette(
+                    base64.b64decode(data_url.partition(",")[2])
+                )
         browser.close()
 
 
-def small(picture: bytes) -> str:
-    """Return the picture with a palette, as a notebook holds it."""
-    made = io.BytesIO()
-    image = Image.open(io.BytesIO(picture)).convert("RGB")
-    image.quantize(96, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
-    return base64.b64encode(made.getvalue()).decode()
+def encode_with_palette(png_bytes: bytes) -> str:
+    """Return a PNG with a palette of 96 colours, as base64."""
+    output_stream = io.BytesIO()
+    image = Image.open(io.BytesIO(png_bytes)).convert("RGB")
+    image.quantize(96, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        output_stream, "PNG", optimize=True
+    )
+    return base64.b64encode(output_stream.getvalue()).decode()
 
 
 def main() -> None:
-    """Write the notebook."""
-    notebook = run(unrun(PAGE.read_text(encoding="utf-8")))
+    """Write the notebook with its outputs and pictures."""
+    notebook = run_notebook(build_notebook(PAGE_PATH.read_text(encoding="utf-8")))
     add_pictures(notebook)
     nbformat.validate(notebook)
-    nbformat.write(notebook, NOTEBOOK)
-    print(f"Wrote {NOTEBOOK.relative_to(ROOT)}, {NOTEBOOK.stat().st_size / 1000:.0f} kB")
+    nbformat.write(notebook, NOTEBOOK_PATH)
+    print(f"Wrote {NOTEBOOK_PATH.relative_to(ROOT)}, {NOTEBOOK_PATH.stat().st_size / 1000:.0f} kB")
 
 
 if __name__ == "__main__":

@@ -230,7 +230,7 @@ def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **optio
         InvalidInput: As `select_privately`.
     """
     _, request, user_amounts, _ = _pose_question(question, data, settings, None, options)
-    return selection.count_dropped(request, user_amounts.dropped_counts)
+    return selection.count_dropped(request, user_amounts.dropped_counts_by_name)
 
 
 def _pose_question(

@@ -348,7 +348,7 @@ class Reply:
     @property
     def tabs(self) -> tuple[str, ...]:
         """Return the names of the tabs that the page of this question has."""
-        return tuple(section.flatten(self.answer.sections))
+        return tuple(section.flatten_sections(self.answer.sections))
 
     def tab(self, name: str, search: bool = False) -> list[Any]:
         """Compute what a tab shows at first: texts, tables (pandas) and figures (Plotly), in order.
@@ -365,11 +365,11 @@ class Reply:
         import_extra("plotly")
         from dpcore.report import plotly_figures
 
-        sections_by_name = section.flatten(self.answer.sections)
+        sections_by_name = section.flatten_sections(self.answer.sections)
         if name not in sections_by_name:
             raise refuse(f"there is no tab {name!r}; there are {', '.join(map(repr, sections_by_name))}")
         shown_parts: list[Any] = []
-        for section_part in section.read(sections_by_name[name](self.answer, self.data), search):
+        for section_part in section.list_parts(sections_by_name[name](self.answer, self.data), search):
             match section_part:
                 case str() | section.Note():
                     shown_parts.append(section_part if isinstance(section_part, str) else section_part.text)
@@ -467,8 +467,8 @@ class DrawnReply(Reply):
 
     def to_json(self) -> str:
         """Write the released number, its request and its guarantee as JSON, and no other entries."""
-        assert self.answer.write_choice is not None
-        return self.answer.write_choice()
+        assert self.answer.write_json is not None
+        return self.answer.write_json()
 
     def report(self, path: str | Path) -> Path:
         """Refuse to write a report, as a report shows the data.

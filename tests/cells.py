@@ -17,10 +17,10 @@ def leave_repeats(cells: Iterable[Cell], kind_of: Callable[[Cell], Hashable]) ->
     seen_kinds: set[Hashable] = set()
     parameters = []
     for cell in cells:
-        kind = kind_of(cell)
+        cell_kind = kind_of(cell)
         values = cell if isinstance(cell, tuple) else (cell,)
-        parameters.append(pytest.param(*values, marks=[pytest.mark.long] if kind in seen_kinds else []))
-        seen_kinds.add(kind)
+        parameters.append(pytest.param(*values, marks=[pytest.mark.long] if cell_kind in seen_kinds else []))
+        seen_kinds.add(cell_kind)
     return parameters
 
 
@@ -32,17 +32,17 @@ def choose_telling(cells: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
     size = 2 if len(cells[0]) > 2 else 1
     open_pairs = {cell: {*itertools.combinations(enumerate(cell), size)} for cell in cells}
     num_uses: collections.Counter[tuple[int, str]] = collections.Counter()
-    chosen: set[tuple[str, ...]] = set()
+    chosen_cells: set[tuple[str, ...]] = set()
     while any(open_pairs.values()):
         best = max(
             cells, key=lambda cell: (len(open_pairs[cell]), -sum(num_uses[each] for each in enumerate(cell)))
         )
-        chosen.add(best)
+        chosen_cells.add(best)
         num_uses.update(enumerate(best))
         covered = set(open_pairs[best])
         for pairs in open_pairs.values():
             pairs -= covered
-    return chosen
+    return chosen_cells
 
 
 def leave_named(ids: list[str], ids_by_marker: dict[str, set[str]]) -> set[str]:

@@ -53,7 +53,7 @@ def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp
     code, out, err = run("mean", EVENTS, *OPTIONS, "--json")
     answer_json = json.loads(out)
     assert code == 0
-    assert answer_json["choice"] == json.loads(answer.write_choice())
+    assert answer_json["choice"] == json.loads(answer.write_json())
     digits = [number.value for number in answer.answer.numbers if number.value is not None]
     assert [
         number["number"] for number in answer_json["answers"][0]["numbers"] if "number" in number

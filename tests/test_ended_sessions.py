@@ -51,7 +51,7 @@ class Server:
 def server(monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in ("_watched_sessions", "_ended_sessions"):
         monkeypatch.setattr(server_server, name, {})
-    monkeypatch.setattr(server_server, "_frozen_names", set())
+    monkeypatch.setattr(server_server, "_frozen_ids", set())
     return Server()
 
 
@@ -78,18 +78,18 @@ def test_a_session_is_closed_before_streamlit_forgets_it_and_not_while_its_brows
     session = Session()
     watch("a", session, 0.0)
     server.connected = {"a"}
-    assert not server_server.close_expired(server, 1_000.0, KEPT)
+    assert not server_server.close_expired_sessions(server, 1_000.0, KEPT)
     server.connected = set()
     for item in (1_000.5, 1_060.0, 1_000.0 + KEPT - server_server.EARLY_SECONDS - 0.1):
-        assert not server_server.close_expired(server, item, KEPT)
+        assert not server_server.close_expired_sessions(server, item, KEPT)
     # It comes back, and leaves again.
     server.connected = {"a"}
-    assert not server_server.close_expired(server, 1_114.9, KEPT)
+    assert not server_server.close_expired_sessions(server, 1_114.9, KEPT)
     server.connected = set()
-    assert not server_server.close_expired(server, 1_229.8, KEPT)
+    assert not server_server.close_expired_sessions(server, 1_229.8, KEPT)
     assert not server.closed
     assert session.session_state
-    assert server_server.close_expired(server, 1_229.9 + server_server.SWEEP_SECONDS, KEPT)
+    assert server_server.close_expired_sessions(server, 1_229.9 + server_server.SWEEP_SECONDS, KEPT)
     assert server.closed == ["a"]
     assert not session.session_state
 
@@ -100,12 +100,12 @@ def test_what_was_frozen_of_a_session_is_collected_when_it_ends(server):
     watch("a", session, 0.0)
     gone = weakref.ref(session)
     try:
-        server_server.freeze()
+        server_server.freeze_objects()
         del session
         gc.collect()
         assert gone() is not None  # Frozen: a plain collection does not see the cycle.
-        assert server_server.close_expired(server, 1_000.0, KEPT)
-        server_server.collect()
+        assert server_server.close_expired_sessions(server, 1_000.0, KEPT)
+        server_server.collect_garbage()
         assert gone() is None
         assert not server_server._ended_sessions
     finally:
@@ -116,13 +116,13 @@ def test_what_work_still_holds_of_an_ended_session_is_collected_later(server):
     session = Session()
     watch("a", session, 0.0)
     gone = weakref.ref(session)
-    assert server_server.close_expired(server, 1_000.0, KEPT)
-    server_server.collect()
+    assert server_server.close_expired_sessions(server, 1_000.0, KEPT)
+    server_server.collect_garbage()
     assert list(server_server._ended_sessions) == [
         "a"
     ]  # So another collection follows after `COLLECT_SECONDS`.
     del session
-    server_server.collect()
+    server_server.collect_garbage()
     assert gone() is None
     assert not server_server._ended_sessions
 
@@ -137,7 +137,7 @@ def test_one_session_that_cannot_be_closed_does_not_keep_the_others(server, monk
     sessions = [Session(), Session()]
     for name, session in zip("ab", sessions, strict=True):
         watch(name, session, 0.0)
-    assert server_server.close_expired(server, 1_000.0, KEPT)
+    assert server_server.close_expired_sessions(server, 1_000.0, KEPT)
     assert server.closed == ["a", "b"]
     assert not sessions[1].session_state
 

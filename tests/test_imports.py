@@ -327,7 +327,7 @@ def test_the_rule_of_the_core_can_fail(module: str, source: str, word: str) -> N
         ("pages.shared.base.cache", "def f():\n    from dpcore.mean import MeanProblem"),
         ("pages.shared.base.cache", "if TYPE_CHECKING:\n    from dpcore import mean"),
         ("pages.shared.base.cache", "import_module('pages.mean.answer')"),
-        ("dpcore.code.choice", "from dpcore.total.parameters import Summed"),
+        ("dpcore.code.release_spec", "from dpcore.total.parameters import Summed"),
         ("dpcore.mean.private_counts", "from dpcore.learning import participation"),
         ("pages.mean.card", "from pages.quantile import card"),
     ],

@@ -74,7 +74,7 @@ def test_what_is_missing_is_installed_with_apt(engines, computer, monkeypatch, c
     def postgres(programs):
         raise engines.SetUpError(f"started from {programs}")
 
-    monkeypatch.setattr(engines, "postgres", postgres)
+    monkeypatch.setattr(engines, "run_postgres", postgres)
     assert engines.main() == 1
     update, install = [call for call in computer.calls if call.startswith("apt-get")]
     assert update.startswith("apt-get -y ")
@@ -90,7 +90,7 @@ def test_what_is_missing_is_installed_with_apt(engines, computer, monkeypatch, c
 )
 def test_an_old_java_counts_as_none(engines, computer, version, missing):
     computer.put_java(version)
-    assert (engines.java_version() < engines.OLDEST_JAVA) is missing
+    assert (engines.find_java_version() < engines.OLDEST_JAVA) is missing
 
 
 def test_the_newest_postgresql_is_taken(engines, computer, tmp_path):
@@ -99,7 +99,7 @@ def test_the_newest_postgresql_is_taken(engines, computer, tmp_path):
         folder.mkdir(parents=True)
         for name in ("initdb", "pg_ctl"):
             (folder / name).touch()
-    assert engines.postgres_folder() == tmp_path / "usr" / "100" / "bin"
+    assert engines.find_postgres_folder() == tmp_path / "usr" / "100" / "bin"
 
 
 def test_without_apt_the_packages_are_named(engines, computer, capsys):
@@ -113,13 +113,13 @@ def test_another_account_asks_sudo_without_a_password(engines, computer, monkeyp
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     computer.put("apt-get")
     with pytest.raises(engines.SetUpError, match="may not install them"):  # no sudo
-        engines.install(["postgresql"])
+        engines.install_packages(["postgresql"])
     computer.put("sudo", code=1)
     with pytest.raises(engines.SetUpError, match="may not install them"):  # it would ask for a password
-        engines.install(["postgresql"])
+        engines.install_packages(["postgresql"])
     assert computer.calls == ["sudo -n true"]
     computer.put("sudo", 'shift; PATH="$PATH:/bin"; "$@"')
-    engines.install(["postgresql"])
+    engines.install_packages(["postgresql"])
     assert computer.calls[-1].endswith("install --no-install-recommends postgresql")
     assert any(
         call.startswith("sudo -n env DEBIAN_FRONTEND=noninteractive apt-get") for call in computer.calls
@@ -129,7 +129,7 @@ def test_another_account_asks_sudo_without_a_password(engines, computer, monkeyp
 def test_a_failed_installation_says_what_apt_said(engines, computer):
     computer.put("apt-get", 'case "$*" in *install*) echo no such package >&2; exit 100;; esac')
     with pytest.raises(engines.SetUpError, match=r"(?s)install them yourself: postgresql.*no such package"):
-        engines.install(["postgresql"])
+        engines.install_packages(["postgresql"])
 
 
 @pytest.fixture

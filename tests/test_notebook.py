@@ -38,7 +38,7 @@ def in_a_kernel(page: Any) -> list[str]:
     """What is printed in a kernel of its own, as Jupyter runs it: that takes seconds more."""
     # Beside the event loop that the browser tests keep in this thread there is no second one.
     with ThreadPoolExecutor(1) as apart:
-        return printed(apart.submit(making.run, page).result())
+        return printed(apart.submit(making.run_notebook, page).result())
 
 
 def in_this_python(page: Any) -> list[str]:
@@ -59,15 +59,15 @@ def in_this_python(page: Any) -> list[str]:
 @pytest.mark.parametrize("run", [in_this_python, pytest.param(in_a_kernel, marks=pytest.mark.long)])
 def test_the_notebook_is_the_page_and_says_what_running_it_says(run: Callable[[Any], list[str]]) -> None:
     """A cell that raises ends the run with its error."""
-    kept = nbformat.read(making.NOTEBOOK, as_version=4)
-    page = making.unrun(making.PAGE.read_text(encoding="utf-8"))
+    kept = nbformat.read(making.NOTEBOOK_PATH, as_version=4)
+    page = making.build_notebook(making.PAGE_PATH.read_text(encoding="utf-8"))
     assert [cell.source for cell in kept.cells] == [cell.source for cell in page.cells], ANEW
     assert run(page) == printed(kept), ANEW
     figures = [
         output
         for cell in kept.cells
         for output in cell.get("outputs", ())
-        if making.PLOTLY in output.get("data", {})
+        if making.PLOTLY_MIME_TYPE in output.get("data", {})
     ]
     assert len(figures) == 2
     assert all("image/png" in figure.data for figure in figures), ANEW

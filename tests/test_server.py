@@ -35,7 +35,7 @@ from pages.shared.server import access, server
 from pages.shared.server.access import (
     DEMO_HIDES,
     DEMO_TAKES_NOTHING,
-    SIGN_IN,
+    SIGN_IN_PAGE,
     WRONG_HOST,
     WRONG_ORIGIN,
     Guard,
@@ -198,7 +198,7 @@ def test_what_was_judged_here_never_reaches_streamlits_look_up(monkeypatch):
     async def inner(scope, _receive, _send):
         passed.append({name.decode(): value.decode() for name, value in scope["headers"]})
 
-    guard = Guard(inner, public_origins=frozenset({DEMO}), is_demo=True, policy="")
+    guard = Guard(inner, public_origins=frozenset({DEMO}), is_demo=True, content_policy="")
     own_text = f"http://{OWN}"
     for headers in ({"origin": own_text}, {"host": "demo.example.org", "origin": DEMO}, {"origin": DEMO}, {}):
         # In a thread of its own: where browser tests have run before, an event loop runs in this one.
@@ -313,7 +313,7 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
     index = ask(app.url, "/").body
     script = re.search(r'src="\./(static/[^"]+\.js)"', index)
     assert script
-    inline = re.findall(r"<script>(.*?)</script>", index + SIGN_IN, re.DOTALL)
+    inline = re.findall(r"<script>(.*?)</script>", index + SIGN_IN_PAGE, re.DOTALL)
     sha256 = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in inline]
     digests = [f"'sha256-{digest}'" for digest in sha256]
     assert len(digests) == 2
@@ -415,7 +415,7 @@ def test_uploads_are_read_without_a_disk(monkeypatch):
     def full(*arguments: object, **options: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    assert server.SCRIPT.is_file()  # to import the module is what settles it
+    assert server.MAIN_SCRIPT.is_file()  # to import the module is what settles it
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     with ThreadPoolExecutor() as thread:  # Playwright leaves a running loop in the worker's main thread
         assert thread.submit(asyncio.run, uploaded()).result() == content

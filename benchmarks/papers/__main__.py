@@ -125,7 +125,7 @@ def to_json(figure: PaperFigure, runs: FigureRuns, command: str = COMMAND) -> st
         line.key: {
             "mean": [_round_number(x) for x in runs.summary.means[row]],
             "spread": [_round_number(x) for x in runs.summary.spreads[row]],
-            "runs": [int(n) for n in runs.summary.num_runs[row]],
+            "runs": [int(n) for n in runs.summary.run_counts[row]],
         }
         for row, line in enumerate(figure.lines)
     }

@@ -93,18 +93,23 @@ def deal_pictures(
     An owner gets the same share of the test pictures of a class as of its training pictures.
     """
     rng = np.random.default_rng((seed, owners, 1))
-    chosen = rng.permutation(labels.size)[:NUM_RECORDS]
+    training_indices = rng.permutation(labels.size)[:NUM_RECORDS]
     pieces = rng.permutation(PIECES * owners)
-    indices_by_owner = deal_pieces(labels[chosen], pieces)
+    indices_by_owner = deal_pieces(labels[training_indices], pieces)
     owner_codes = np.empty(NUM_RECORDS, dtype=np.int64)
     for owner, indices in enumerate(indices_by_owner):
         owner_codes[indices] = owner
     test_codes = np.empty(test_labels.size, dtype=np.int64)
     for label in np.unique(test_labels):
-        codes, places = owner_codes[labels[chosen] == label], np.flatnonzero(test_labels == label)
-        test_codes[places] = np.sort(codes)[np.arange(places.size) * codes.size // places.size]
+        codes, class_indices = (
+            owner_codes[labels[training_indices] == label],
+            np.flatnonzero(test_labels == label),
+        )
+        test_codes[class_indices] = np.sort(codes)[
+            np.arange(class_indices.size) * codes.size // class_indices.size
+        ]
     test_indices = [np.flatnonzero(test_codes == owner) for owner in range(owners)]
-    return _select(pictures[chosen], labels[chosen], indices_by_owner), _select(
+    return _select(pictures[training_indices], labels[training_indices], indices_by_owner), _select(
         tests, test_labels, test_indices
     )
 
@@ -244,14 +249,14 @@ def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures]
     rounds_trained = np.zeros(setting.owners, dtype=np.int64)
     noise_std = np.float32(compute_round_noise(setting))
     for round_index in range(rounds):
-        drawn = rng.permutation(setting.owners)[:num_drawn]
+        drawn_owners = rng.permutation(setting.owners)[:num_drawn]
         totals = {name: np.zeros_like(array) for name, array in shared.items()}
-        for owner in drawn:
+        for owner in drawn_owners:
             records = training.pictures[owner], training.labels[owner]
             weights = shared | personal[owner]
             if personal_names:
-                missed = epochs * int(round_index - rounds_trained[owner])
-                weights = train_personal(weights, *records, missed, setting, rng)
+                missed_epochs = epochs * int(round_index - rounds_trained[owner])
+                weights = train_personal(weights, *records, missed_epochs, setting, rng)
             weights = train_locally(weights, *records, epochs, setting, rng)
             personal[owner] = {name: weights[name] for name in personal_names}
             rounds_trained[owner] = round_index + 1
@@ -266,9 +271,9 @@ def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures]
     tested = range(setting.owners) if has_quick_rest else rng.permutation(setting.owners)[:num_drawn]
     accuracies = []
     for owner in tested:
-        missed = epochs * int(rounds - rounds_trained[owner])
+        missed_epochs = epochs * int(rounds - rounds_trained[owner])
         records = training.pictures[owner], training.labels[owner]
-        weights = train_personal(shared | personal[owner], *records, missed, setting, rng)
+        weights = train_personal(shared | personal[owner], *records, missed_epochs, setting, rng)
         accuracies.append(_test(weights, tests, owner))
     return float(np.mean(accuracies))
 

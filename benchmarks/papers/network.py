@@ -67,11 +67,13 @@ def spread_patches(maps: Array) -> Array:
 def gather_patches(patches: Array, num_channels: int, side: int) -> Array:
     """Sum neighbourhoods back into pixels, the transpose of `spread_patches`; shape (records, channels, side, side)."""
     margin = KERNEL // 2
-    parts = patches.reshape(-1, num_channels, KERNEL, KERNEL, side, side)
-    padded = np.zeros((len(parts), num_channels, side + 2 * margin, side + 2 * margin), patches.dtype)
+    patches_by_offset = patches.reshape(-1, num_channels, KERNEL, KERNEL, side, side)
+    padded = np.zeros(
+        (len(patches_by_offset), num_channels, side + 2 * margin, side + 2 * margin), patches.dtype
+    )
     for i in range(KERNEL):
         for j in range(KERNEL):
-            padded[:, :, i : i + side, j : j + side] += parts[:, :, i, j]
+            padded[:, :, i : i + side, j : j + side] += patches_by_offset[:, :, i, j]
     return padded[:, :, margin:-margin, margin:-margin]
 
 
@@ -82,8 +84,8 @@ def _list_corners(maps: Array) -> list[Array]:
 
 def pool(maps: Array) -> Array:
     """Return the maxima over 2 × 2 squares, at least 0: ReLU and pooling in one step."""
-    first, second, third, fourth = _list_corners(maps)
-    maxima = np.maximum(np.maximum(first, second), np.maximum(third, fourth))
+    top_left, top_right, bottom_left, bottom_right = _list_corners(maps)
+    maxima = np.maximum(np.maximum(top_left, top_right), np.maximum(bottom_left, bottom_right))
     return np.maximum(maxima, 0, out=maxima)
 
 

@@ -30,7 +30,7 @@ from dpcore.training.rows import ClassifierRows
 
 NUM_PICTURES = 12_500
 """Pictures of a run: 10,000 to learn from, as in the paper, and 2,500 to test on."""
-TRAINING = TrainingOptions(rate=16.0, personal_steps=40)
+TRAINING = TrainingOptions(step_size=16.0, personal_steps=40)
 """Rate and steps for records of 196 grey values, chosen on other seeds than those shown."""
 FASHION = {
     Form.SEPARATE: (0.8888, 0.8575, 0.8498, 0.7506, 0.6489, 0.6355),

@@ -68,13 +68,13 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        place: The table, and whether it is one of figure 1.
+        source: The table, and whether it is one of figure 1.
         setting: What is trained.
         paper_mean: The paper's accuracy; None where it prints none.
         paper_spread: Behind ± there.
     """
 
-    place: str
+    source: str
     setting: Setting
     paper_mean: float | None = None
     paper_spread: float = 0.0
@@ -82,23 +82,25 @@ class Cell:
     @property
     def form_text(self) -> str:
         """Return the form of training in words."""
-        part, epsilon = self.setting.personal_part, self.setting.epsilon
-        if part is None:
+        personal_part, epsilon = self.setting.personal_part, self.setting.epsilon
+        if personal_part is None:
             return "alone"
         if math.isinf(epsilon):
             return "no privacy"
-        name = "full privacy" if part is NOTHING else f"joint privacy, {part.value} personal"
-        return f"{name}, ε = {epsilon:g}"
+        privacy_text = (
+            "full privacy" if personal_part is NOTHING else f"joint privacy, {personal_part.value} personal"
+        )
+        return f"{privacy_text}, ε = {epsilon:g}"
 
 
 def build_setting(
-    owners: int, part: PersonalPart | None, epsilon: float = math.inf, records_per_user: int = 1
+    owners: int, personal_part: PersonalPart | None, epsilon: float = math.inf, records_per_user: int = 1
 ) -> Setting:
     """Build a setting with the number of owners that are drawn for a round."""
     num_drawn = DRAWN_BY_OWNERS.get(owners, MOST_DRAWN)
-    if part is not None and {"conv1", "conv2"} & set(part.layers):
+    if personal_part is not None and {"conv1", "conv2"} & set(personal_part.layers):
         num_drawn = DRAWN_WITH_CONVOLUTIONS
-    return Setting(owners, epsilon, part, records_per_user, num_drawn)
+    return Setting(owners, epsilon, personal_part, records_per_user, num_drawn)
 
 
 def list_cells() -> list[Cell]:
@@ -111,15 +113,18 @@ def list_cells() -> list[Cell]:
             (LAST, 1.0, ACCURACIES_4_BY_LINE[joint], SPREADS_4_BY_LINE[joint]),
             *((LAST, e, JOINT_4_BY_EPSILON[e], SPREADS_4_BY_EPSILON[e]) for e in JOINT_4_BY_EPSILON),
         ]
-        for part, epsilon, means, spreads in columns:
-            setting = build_setting(256, part, epsilon, int(num_records))
+        for personal_part, epsilon, means, spreads in columns:
+            setting = build_setting(256, personal_part, epsilon, int(num_records))
             cells.append(Cell("table 4", setting, means[index], spreads[index]))
     cells += [cell for cell in _list_table_1(256, (1.0,)) if math.isinf(cell.setting.epsilon)]
-    for part in PersonalPart:
+    for personal_part in PersonalPart:
         cell = Cell(
-            "table 2", build_setting(256, part, 1.0), ACCURACY_2_BY_PART[part], SPREADS_2_BY_PART[part]
+            "table 2",
+            build_setting(256, personal_part, 1.0),
+            ACCURACY_2_BY_PART[personal_part],
+            SPREADS_2_BY_PART[personal_part],
         )
-        cells += [cell] * (part not in (NOTHING, LAST))  # These two are in table 4.
+        cells += [cell] * (personal_part not in (NOTHING, LAST))  # These two are in table 4.
     return cells + [cell for owners in QUICK_OWNERS[1:] for cell in _list_table_1(owners)]
 
 
@@ -136,11 +141,11 @@ def _list_table_1(owners: int, epsilons: Sequence[float] = (1.0, 10.0)) -> Itera
     column = NUMBERS_OF_OWNERS.index(owners)
     settings_by_form = [(Form.SEPARATE, None, math.inf), (Form.NON_PRIVATE, NOTHING, math.inf)]
     private_forms = ((Form.FULL, NOTHING), (Form.JOINT, LAST))
-    for form, part, epsilon in (
+    for form, personal_part, epsilon in (
         *settings_by_form,
-        *((form, part, epsilon) for epsilon in epsilons for form, part in private_forms),
+        *((form, personal_part, epsilon) for epsilon in epsilons for form, personal_part in private_forms),
     ):
-        setting = build_setting(owners, part, epsilon)
+        setting = build_setting(owners, personal_part, epsilon)
         if math.isfinite(epsilon) and epsilon != 1.0:
             yield Cell("figure 1", setting)
         else:
@@ -278,16 +283,16 @@ def build_rows(comparisons: Sequence[Comparison]) -> list[str]:
     rows = []
     for comparison in comparisons:
         cell, setting = comparison.cell, comparison.cell.setting
-        paper = "–" if cell.paper_mean is None else f"{cell.paper_mean:.3f} ± {cell.paper_spread:.3f}"
-        ours, difference, mark = "not run", "–", "–"
+        paper_text = "–" if cell.paper_mean is None else f"{cell.paper_mean:.3f} ± {cell.paper_spread:.3f}"
+        our_text, difference, mark = "not run", "–", "–"
         if comparison.accuracies:
             error = comparison.standard_error
-            ours = f"{comparison.mean:.3f}" + (" (one run)" if math.isnan(error) else f" ± {error:.3f}")
+            our_text = f"{comparison.mean:.3f}" + (" (one run)" if math.isnan(error) else f" ± {error:.3f}")
             if cell.paper_mean is not None:
                 difference, mark = f"{100 * comparison.difference:+.1f}", "✓" if comparison.is_near else "✗"
         rows.append(
-            f"| {cell.place} | {setting.owners} | {setting.records_per_user} | {cell.form_text} | {paper} | {ours} | "
-            f"{difference} | {mark} |"
+            f"| {cell.source} | {setting.owners} | {setting.records_per_user} | {cell.form_text} | "
+            f"{paper_text} | {our_text} | {difference} | {mark} |"
         )
     return rows
 

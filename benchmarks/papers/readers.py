@@ -40,20 +40,20 @@ class Pictures:
     name: str
 
 
-def read_pictures(folder: Path, part: Literal["train", "test"] = "train") -> Pictures:
+def read_pictures(folder: Path, subset: Literal["train", "test"] = "train") -> Pictures:
     """Read a part of MNIST or FashionMNIST: an .npz file, or two IDX files, packed with gzip or not.
 
     The test part has no name of its own, as only first labels of the training parts are known.
     """
     for path in sorted(folder.glob("*.npz")):
         with np.load(path) as arrays:
-            if {f"x_{part}", f"y_{part}"} <= set(arrays.files):
-                return _name_pictures(arrays[f"x_{part}"], arrays[f"y_{part}"])
-    stem = {"train": "train", "test": "t10k"}[part]
+            if {f"x_{subset}", f"y_{subset}"} <= set(arrays.files):
+                return _name_pictures(arrays[f"x_{subset}"], arrays[f"y_{subset}"])
+    stem = {"train": "train", "test": "t10k"}[subset]
     paths_by_part = [sorted(folder.glob(f"{stem}-{name}-ubyte*")) for name in ("images-idx3", "labels-idx1")]
     if not all(paths_by_part):
         raise ValueError(
-            f"no {stem}-images-idx3-ubyte with {stem}-labels-idx1-ubyte, nor .npz with x_{part} and y_{part}"
+            f"no {stem}-images-idx3-ubyte with {stem}-labels-idx1-ubyte, nor .npz with x_{subset} and y_{subset}"
         )
     return _name_pictures(*(_read_idx(paths[0]) for paths in paths_by_part))
 

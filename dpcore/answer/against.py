@@ -2,7 +2,7 @@
 
 Everything here is pure: numbers in, numbers out. A question declares one function in its ``answer.py``:
 
-``def against_epsilon(dataset: Dataset, parameters: P) -> BoundComparison | MethodComparison | str``
+``def compare_over_epsilon(dataset: Dataset, parameters: P) -> BoundComparison | MethodComparison | str``
 
 A string says why there is nothing to compare. `show_over_epsilon`, for the tab *Compare*, does the rest. Everything
 that does not depend on ε is done once, in that function or behind it. Fields that none of it depends on are listed in
@@ -25,7 +25,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 
-EPSILON_STEPS = (
+SLIDER_EPSILONS = (
     0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7,
     1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0,
 )  # fmt: skip
@@ -50,7 +50,7 @@ class MethodComparison:
         cost_title: Name of the cost, with its unit.
         method_names: The methods.
         compute_costs: The cost of each at epsilons of shape (k,), shape (methods, k).
-        labelled_crossings: (ε, change there), exact, ascending: a method costs as much as the first.
+        epsilons_with_change_labels: (ε, change there), exact, ascending: a method costs as much as the first.
         best_method_sentence: The best method by range of ε.
         own_provenance: The disclosure of these numbers; None for that of the data in use.
     """
@@ -58,7 +58,7 @@ class MethodComparison:
     cost_title: str
     method_names: tuple[str, ...]
     compute_costs: Callable[[FloatArray], FloatArray]
-    labelled_crossings: tuple[tuple[float, str], ...] = ()
+    epsilons_with_change_labels: tuple[tuple[float, str], ...] = ()
     best_method_sentence: str = ""
     own_provenance: Provenance | None = None
 
@@ -113,7 +113,7 @@ def build_epsilon_grid(is_slow: bool) -> FloatArray:
     """Build the ascending epsilons of the curves, 0.01 to 30: eight if slow, else those of the slider and between."""
     if is_slow:
         return np.array(COARSE_EPSILONS)
-    epsilons = np.unique(np.clip(EPSILON_STEPS, *EPSILON_LIMITS))
+    epsilons = np.unique(np.clip(SLIDER_EPSILONS, *EPSILON_LIMITS))
     return np.sort(np.concatenate((epsilons, np.sqrt(epsilons[1:] * epsilons[:-1]))))
 
 
@@ -141,7 +141,7 @@ def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, Flo
     The epsilons are the grid and the crossings on the axis.
     """
     crossing_epsilons = [
-        epsilon for epsilon, _ in comparison.labelled_crossings if EPSILON_AXIS.contains(epsilon)
+        epsilon for epsilon, _ in comparison.epsilons_with_change_labels if EPSILON_AXIS.contains(epsilon)
     ]
     epsilons = np.unique([*build_epsilon_grid(is_slow=False), *crossing_epsilons])
     return epsilons, comparison.compute_costs(epsilons)
@@ -180,7 +180,7 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     """
     assert comparison.compute_errors is not None
     contributions = np.asarray(comparison.distinct_contributions, dtype=np.float64)
-    user_counts = np.asarray(comparison.users_per_contribution, dtype=np.float64)
+    users_per_contribution = np.asarray(comparison.users_per_contribution, dtype=np.float64)
     reasons_by_bound: dict[float, list[str]] = {}
 
     def add_candidate(bound: float, reason: str) -> None:
@@ -189,10 +189,10 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
             reasons_by_bound.setdefault(bound, []).append(reason)
 
     add_candidate(float(comparison.compute_best_bound_and_error(epsilon)[0]), "best")
-    least_positive = float(contributions[contributions > 0.0][0])
-    for round_bound in _list_round_numbers(least_positive, float(contributions[-1]), comparison.is_integer):
+    least_amount = float(contributions[contributions > 0.0][0])
+    for round_bound in _list_round_numbers(least_amount, float(contributions[-1]), comparison.is_integer):
         add_candidate(round_bound, ROUND_REASON)
-    cumulative_users = np.cumsum(user_counts)
+    cumulative_users = np.cumsum(users_per_contribution)
     for share in USER_SHARES:
         # A share of users is taken exactly: 0.9 times ten users is nine, whatever float64 makes of it.
         quantile_index = int(np.searchsorted(cumulative_users, share * cumulative_users[-1] * (1.0 - 1e-12)))
@@ -201,12 +201,14 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     add_candidate(float(contributions[-1]), "the most that a user has")
     candidate_bounds = np.array(sorted(reasons_by_bound))
     candidate_errors = comparison.compute_errors(epsilon, candidate_bounds)
-    total_contributions = float(contributions @ user_counts)
+    total_contributions = float(contributions @ users_per_contribution)
     candidates = []
     for bound, candidate_error in zip(candidate_bounds.tolist(), candidate_errors.tolist(), strict=True):
         reasons = [reason for reason in reasons_by_bound[bound] if reason != ROUND_REASON] or [ROUND_REASON]
-        lost_share = float(np.maximum(contributions - bound, 0.0) @ user_counts) / total_contributions
-        num_affected = int(user_counts[contributions > bound].sum())
+        lost_share = (
+            float(np.maximum(contributions - bound, 0.0) @ users_per_contribution) / total_contributions
+        )
+        num_affected = int(users_per_contribution[contributions > bound].sum())
         candidates.append(Candidate(bound, "; ".join(reasons), candidate_error, lost_share, num_affected))
     return tuple(candidates)
 
@@ -315,7 +317,7 @@ def plot_methods(
         Curve(method_name, epsilon_column, Column(method_name, costs), style, width=2.0)
         for method_name, costs, style in styled_costs
     ]
-    for crossing_epsilon, change_label in comparison.labelled_crossings:
+    for crossing_epsilon, change_label in comparison.epsilons_with_change_labels:
         if crossing_epsilon in epsilons:
             cost = float(method_costs[0, np.searchsorted(epsilons, crossing_epsilon)])
             items.append(
@@ -364,7 +366,7 @@ def show_over_epsilon(
 
     Args:
         question_name: Of the question.
-        compare: The function ``against_epsilon`` of its answer.
+        compare: The function ``compare_over_epsilon`` of its answer.
         ignored_field_names: Fields that no comparison depends on: ``NOT_COMPARED`` of its answer.
         dataset: What the question is about.
         parameters: The question's parameters.

@@ -14,8 +14,8 @@ from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot, Style
 from dpcore.answer.section import Sections
 from dpcore.answer.unit import state_unit
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import OfferedPrograms
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import Measure, NoiseKind
@@ -25,7 +25,7 @@ from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
 
-WORST_SHARE = 0.25
+MAX_VARIANCE_SHARE = 0.25
 """Variance of a value over (U - L)^2 that no values exceed (Popoviciu's inequality)."""
 
 
@@ -281,7 +281,7 @@ class Answer:
         solution: The solution that sentences and plots are made of.
         plots: The plots by key, each computed on demand; the main figure first.
         make_methods: The function that makes `methods`; None for none.
-        write_choice: Parameters and answer as JSON with all digits; None for none.
+        write_json: Parameters and answer as JSON with all digits; None for none.
         files: The content of further files, by name.
         setting: The release that the bound is for; None if nothing is released under a bound.
         bound: The optimum, if it is not the value of the first number: a pair, for example, or a function that makes
@@ -313,7 +313,7 @@ class Answer:
     solution: Any = None
     plots: Mapping[str, Callable[[], Plot]] = field(default_factory=dict)
     make_methods: Callable[[], Methods | None] | None = None
-    write_choice: Callable[[], str] | None = None
+    write_json: Callable[[], str] | None = None
     files: Mapping[str, Callable[[], str | bytes]] = field(default_factory=dict)
     bound: Any = None
     setting: ReleaseSetting | None = None
@@ -348,7 +348,7 @@ class Answer:
         )
 
     @property
-    def error_split(self) -> tuple[str, tuple[str, ...], str]:
+    def error_split_texts(self) -> tuple[str, tuple[str, ...], str]:
         """Return (what is split, a text for each part of the error, a note on how they make it up).
 
         Parts are shares if they, or their squares, add up to the error, or its square; else sizes. The squares of
@@ -360,10 +360,10 @@ class Answer:
             powers = [size**size_exponent for size in part_sizes]
             if error and math.isclose(sum(powers), error**size_exponent, rel_tol=1e-6):
                 return split_phrase, tuple(wording.percent(value / sum(powers)) for value in powers), ""
-        is_cancelled = (
+        parts_cancel = (
             error is not None and len(part_sizes) > 1 and max(part_sizes) <= error < sum(part_sizes)
         )
-        cancellation_note = "(they partly cancel)" if is_cancelled else ""
+        cancellation_note = "(they partly cancel)" if parts_cancel else ""
         return "", tuple(part.text for part in self.error_parts), cancellation_note
 
     @property
@@ -388,8 +388,8 @@ class Answer:
         values_by_field_name["plots"] = {key: Stored(make_plot()) for key, make_plot in self.plots.items()}
         values_by_field_name["bound"] = self.bound() if callable(self.bound) else self.bound
         values_by_field_name["make_methods"] = Stored(self.methods)
-        if self.write_choice is not None:
-            values_by_field_name["write_choice"] = Stored(self.write_choice())
+        if self.write_json is not None:
+            values_by_field_name["write_json"] = Stored(self.write_json())
         if self.code is not None:
             values_by_field_name["code"] = replace(self.code, source=self.code.forms)
         return values_by_field_name
@@ -412,14 +412,16 @@ class Answer:
         return "\n".join(line.replace("**", "") for line in lines if line)
 
 
-def without_numbers(parameters: Any, provenance: Provenance, setting: ReleaseSetting | None = None) -> Answer:
+def build_without_numbers(
+    parameters: Any, provenance: Provenance, setting: ReleaseSetting | None = None
+) -> Answer:
     """Build an answer without numbers and plots, for data that have no answer; a bound can still be drawn privately."""
     detail = "The notes above say why. A bound can still be drawn, by fixed rules."
     headline = "These data have no answer of their own."
     return Answer(headline, detail, (), (), provenance, parameters=parameters, setting=setting)
 
 
-def list_verdict_entries(answer: Answer) -> dict[str, object]:
+def build_verdict_entries(answer: Answer) -> dict[str, object]:
     """Return the JSON entries of the relative error (None if infinite), its base and the verdict; empty without one."""
     if (relative := answer.relative_error) is None:
         return {}
@@ -427,7 +429,7 @@ def list_verdict_entries(answer: Answer) -> dict[str, object]:
     return {"relative_error": share, "relative_to": relative.base_phrase, "verdict": relative.verdict.value}
 
 
-def add_choice(
+def add_json_writer(
     answer: Answer,
     dataset: Dataset | None,
     release_text: str,
@@ -457,35 +459,43 @@ def add_choice(
     """
     answer = state_unit(answer, dataset, epsilon)
 
-    def write_choice() -> str:
+    def write_json() -> str:
         """Return the text of the JSON file: question, data, answer and assumptions, each with its label."""
         data_label = (answer.disclosure if dataset is None else dataset.provenance).label
-        parameters = to_values(answer.parameters)
+        values_by_parameter = to_values(answer.parameters)
         values_by_key = {number.key: number.value for number in answer.numbers if number.key in number_keys}
         entries_by_section = {
             "question": {
                 "release": release_text,
                 "label": data_label if dataset is None else "public input",
-                **{name: value for name, value in parameters.items() if name not in omitted_parameter_names},
+                **{
+                    name: value
+                    for name, value in values_by_parameter.items()
+                    if name not in omitted_parameter_names
+                },
                 **(question_entries or {}),
             },
             "data": {}
             if dataset is None
-            else {"label": data_label, **_summarise(dataset), **(data_entries or {})},
+            else {"label": data_label, **_build_data_entries(dataset), **(data_entries or {})},
             "answer": {
                 "label": data_label,
                 **values_by_key,
-                **list_verdict_entries(answer),
+                **build_verdict_entries(answer),
                 **make_answer_entries(),
             },
             "assumptions": list(answer.assumptions),
         }
         return write_document(schema, **{name: e for name, e in entries_by_section.items() if e})
 
-    return replace(answer, write_choice=write_choice)
+    return replace(answer, write_json=write_json)
 
 
-def _summarise(dataset: Dataset) -> dict[str, object]:
+def _build_data_entries(dataset: Dataset) -> dict[str, object]:
     """Return the JSON entries of a dataset: name, source, what is counted, numbers of users and rows."""
-    texts = {"name": dataset.name, "source": dataset.source, "contribution": dataset.contribution.value}
-    return {**texts, "num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}
+    text_entries = {
+        "name": dataset.name,
+        "source": dataset.source,
+        "contribution": dataset.contribution.value,
+    }
+    return {**text_entries, "num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}

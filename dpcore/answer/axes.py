@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer.handle import MAX_USERS, UserBars
+from dpcore.answer.handle import MAX_BARS, UserBars
 from dpcore.answer.limits import Limits
 from dpcore.answer.plot import Axis, Bars, Curve, Plot, Points, Style, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.dataset import Dataset
 
-CURVE_POINTS = 240
+NUM_CURVE_POINTS = 240
 
 
-def choose_curve_bounds(histogram: ContributionHistogram, num_points: int = CURVE_POINTS) -> FloatArray:
+def choose_curve_bounds(histogram: ContributionHistogram, num_points: int = NUM_CURVE_POINTS) -> FloatArray:
     """Choose the bounds of a curve, ascending: log-spaced from s_1 to s_m, with all sizes if at most 60.
 
     If all users have equally many rows, they go on to twice that size, since nothing lies between s_1 and s_m.
@@ -43,26 +43,26 @@ def build_bound_axis(histogram: ContributionHistogram) -> Axis:
     return Axis("bound", ROWS_UNIT, limits, title="Bound (rows per user)", number_format=",.3~r")
 
 
-def sample_users(
+def build_user_bars(
     ascending_contributions: npt.ArrayLike,
     users_per_contribution: npt.ArrayLike,
     unit: str,
     unit_name: str = "user",
-    is_cut_by_second: bool = False,
+    second_bound_cuts: bool = False,
 ) -> UserBars:
-    """Build bars of at most `MAX_USERS` users, the heaviest first, at even ratios of rank so that a tail shows.
+    """Build bars of at most `MAX_BARS` users, the heaviest first, at even ratios of rank so that a tail shows.
 
     Args:
         ascending_contributions: The contribution of a user, distinct and ascending, shape (k,).
         users_per_contribution: The number of users with each, shape (k,).
         unit: The unit of a contribution, for the title.
         unit_name: The name of a bar, if it is not a user.
-        is_cut_by_second: True if the second bound of the handle cuts the bars, not the first.
+        second_bound_cuts: True if the second bound of the handle cuts the bars, not the first.
     """
     cumulative_users = np.cumsum(np.asarray(users_per_contribution, dtype=np.float64)[::-1])
     num_users = float(cumulative_users[-1])
-    sampled_user_ranks = np.unique(np.floor(np.geomspace(1.0, num_users, MAX_USERS)))
-    if num_users <= MAX_USERS:
+    sampled_user_ranks = np.unique(np.floor(np.geomspace(1.0, num_users, MAX_BARS)))
+    if num_users <= MAX_BARS:
         sampled_user_ranks = np.arange(1.0, num_users + 1.0)
     descending_contributions = np.asarray(ascending_contributions, dtype=np.float64)[::-1]
     contributions_at_ranks = descending_contributions[np.searchsorted(cumulative_users, sampled_user_ranks)]
@@ -71,10 +71,10 @@ def sample_users(
         count_text = f"{sampled_user_ranks.size} of {count_text}"
     # Rows are what the bound is about, and need no word.
     title = f"Bars: {count_text}" + ("" if unit == "rows" else f" by {unit}")
-    return UserBars(contributions_at_ranks, title, is_cut_by_second)
+    return UserBars(contributions_at_ranks, title, second_bound_cuts)
 
 
-MAX_POINTS = 300
+MAX_PLOTTED_SIZES = 300
 MAX_SINGLE_SIZES, MAX_CLASSES = 8, 10
 """Up to this many sizes each is its own class; this many classes fit beside each other."""
 
@@ -119,9 +119,11 @@ def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | 
         class_names = [f"{size:,}" for size in class_starts.tolist()]
     else:
         powers = [10**exponent for exponent in range(len(str(max_size)))]
-        class_starts = _cut_classes(sorted([*powers, *(3 * power for power in powers)]), min_size, max_size)
+        class_starts = _list_class_starts(
+            sorted([*powers, *(3 * power for power in powers)]), min_size, max_size
+        )
         if class_starts.size > MAX_CLASSES:
-            class_starts = _cut_classes(powers, min_size, max_size)
+            class_starts = _list_class_starts(powers, min_size, max_size)
         class_limits = zip(class_starts.tolist(), [*(class_starts[1:] - 1).tolist(), max_size], strict=True)
         class_names = [
             f"{first_size:,}" if first_size == last_size else f"{first_size:,}–{last_size:,}"
@@ -140,7 +142,7 @@ def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | 
     }
 
 
-def _cut_classes(class_starts: list[int], min_size: int, max_size: int) -> IntArray:
+def _list_class_starts(class_starts: list[int], min_size: int, max_size: int) -> IntArray:
     """Return the first sizes of classes, ascending: the smallest size, and given starts above it up to the largest."""
     return np.array([min_size, *(s for s in class_starts if min_size < s <= max_size)], dtype=np.int64)
 
@@ -148,12 +150,12 @@ def _cut_classes(class_starts: list[int], min_size: int, max_size: int) -> IntAr
 def plot_counts(dataset: Dataset) -> Plot:
     """Plot, on log axes, how many users have each size.
 
-    Above `MAX_POINTS` distinct sizes they are averages in bins.
+    Above `MAX_PLOTTED_SIZES` distinct sizes they are averages in bins.
     """
     histogram, count_columns = dataset.histogram, tabulate_counts(dataset.histogram)
     plotted_sizes, users_per_size = count_columns["size"], count_columns["users"]
     commonest_size = int(histogram.sizes[int(np.argmax(histogram.users))])
-    title = f"Users per size{', average in bins' if histogram.sizes.size > MAX_POINTS else ''}"
+    title = f"Users per size{', average in bins' if histogram.sizes.size > MAX_PLOTTED_SIZES else ''}"
     user_limits = float(users_per_size.min()) / 2.0, float(users_per_size.max()) * 2.0
     return Plot(
         "distribution-counts",
@@ -196,7 +198,7 @@ def plot_shares(dataset: Dataset) -> Plot:
         "distribution-shares",
         "Who holds the rows",
         f"The heaviest 1 % of users hold {heaviest_share_text} of all rows",
-        Axis("heaviest users", "share of all users", limits, limits_range=limits, number_format=".3~%"),
+        Axis("heaviest users", "share of all users", limits, settable_range=limits, number_format=".3~%"),
         share_axis("share of all rows they hold", (0.0, 1.02), number_format=".3~%"),
         (
             Curve("these users", user_shares, row_shares, Style.TOTAL),
@@ -215,16 +217,18 @@ PLOTTER_BY_DISTRIBUTION = {"counts": plot_counts, "tail": plot_tail, "shares": p
 def _build_rows_axis(histogram: ContributionHistogram) -> Axis:
     """Build the log axis of rows per user, from the smallest to the largest size."""
     limits = choose_bound_limits(histogram)
-    return Axis("rows", "per user", limits, title="Rows per user", limits_range=limits, number_format=",.3~r")
+    return Axis(
+        "rows", "per user", limits, title="Rows per user", settable_range=limits, number_format=",.3~r"
+    )
 
 
 def tabulate_counts(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     """Build columns by name: sizes and users of each.
 
-    Above `MAX_POINTS` distinct sizes they are centres of log-spaced bins and average users per size.
+    Above `MAX_PLOTTED_SIZES` distinct sizes they are centres of log-spaced bins and average users per size.
     """
     sizes, users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
-    if sizes.size <= MAX_POINTS:
+    if sizes.size <= MAX_PLOTTED_SIZES:
         return {"size": sizes, "users": users_per_size}
     bin_edges = np.unique(np.floor(np.geomspace(sizes[0], sizes[-1] + 1.0, 80)))
     bin_edges[-1] = sizes[-1] + 1.0
@@ -238,11 +242,13 @@ def tabulate_counts(histogram: ContributionHistogram) -> dict[str, FloatArray]:
 def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     """Build columns by name: sizes, and the share of users with at least so many rows.
 
-    There are up to about `MAX_POINTS` sizes.
+    There are up to about `MAX_PLOTTED_SIZES` sizes.
     """
     sizes = histogram.sizes.astype(np.float64)
-    if sizes.size > MAX_POINTS:
-        log_spaced_indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_POINTS // 2)).astype(int)) - 1
+    if sizes.size > MAX_PLOTTED_SIZES:
+        log_spaced_indices = (
+            np.unique(np.round(np.geomspace(1, sizes.size, MAX_PLOTTED_SIZES // 2)).astype(int)) - 1
+        )
         sizes = sizes[np.unique(np.concatenate((log_spaced_indices, sizes.size - 1 - log_spaced_indices)))]
     # Sizes are whole, so "at least s" is "more than s - 1/2".
     return {
@@ -258,7 +264,7 @@ def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     return {"share_of_users": user_shares, "share_of_rows": histogram.share_held_by_heaviest(user_shares)}
 
 
-GINI_SCALE = "0: all alike; 1: one user has everything."
+GINI_SCALE_TEXT = "0: all alike; 1: one user has everything."
 
 
 def describe_sizes(histogram: ContributionHistogram, unit_noun: str = "user") -> str:
@@ -279,7 +285,7 @@ def describe_share(histogram: ContributionHistogram) -> str:
 
 WARNING_SHARE = 0.1
 """Above this share of values outside the range the page warns."""
-RANGE_SOURCE = "from what you know of the quantity."
+RANGE_SOURCE_PHRASE = "from what you know of the quantity."
 
 
 @dataclass(frozen=True)

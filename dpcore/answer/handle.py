@@ -20,9 +20,9 @@ from dpcore.contributions import FloatArray
 
 NUM_DOTS = 20
 """Simulated releases that are seen at once."""
-NUM_SETS = 12
+NUM_DOT_SETS = 12
 """Sets of dots that a person may look at, one after the other."""
-MAX_USERS = 60
+MAX_BARS = 60
 """Bars of the picture of users."""
 _SEED = 20
 
@@ -43,15 +43,15 @@ class Dots:
             too large; None for nothing.
         noise_magnitudes: The mean magnitude of the noise at every bound; None where all that is drawn is in
             ``sampling_deviations``.
-        unit_noise_draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`NUM_SETS`,
+        unit_noise_draws: Noise with a mean magnitude of 1, drawn by NumPy from one seed, shape (`NUM_DOT_SETS`,
             `NUM_DOTS`).
         spread: What the card's error is of them.
         axis_limit: Where their axis ends, on both sides of the truth; the same wherever the handle stands.
         unit: Of distances, as it follows a number; empty for none. Shares of 1 with "%" are written in per cent.
         sampling_deviations: The standard deviation of what is drawn besides noise, such as which rows are kept, at
             every bound; None for nothing.
-        unit_sampling_draws: Draws of that with a standard deviation of 1, shape (`NUM_SETS`, `NUM_DOTS`); None where
-            there are none.
+        unit_sampling_draws: Draws of that with a standard deviation of 1, shape (`NUM_DOT_SETS`, `NUM_DOTS`); None
+            where there are none.
         dots_name: What a dot is, in the plural.
     """
 
@@ -71,14 +71,14 @@ class UserBars:
     """Some users as bars, most rows first.
 
     Attributes:
-        contributions: What each of them adds, descending, shape (users shown,), at most `MAX_USERS`.
+        contributions: What each of them adds, descending, shape (users shown,), at most `MAX_BARS`.
         title: What stands above them.
-        is_cut_by_second: Whether the second bound cuts them.
+        second_bound_cuts: Whether the second bound cuts them.
     """
 
     contributions: FloatArray
     title: str
-    is_cut_by_second: bool = False
+    second_bound_cuts: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,30 +139,30 @@ class Handle:
 
 @functools.cache
 def draw_unit_noise(noise_kind: NoiseKind) -> FloatArray:
-    """Draw sets of noise with an expected magnitude of 1, shape (`NUM_SETS`, `NUM_DOTS`); the same at every call.
+    """Draw sets of noise with an expected magnitude of 1, shape (`NUM_DOT_SETS`, `NUM_DOTS`); the same at every call.
 
     They are sorted by how near their mean, mean magnitude and mean square are to the expected ones, nearest first, as
     most people see only the first.
     """
     rng = np.random.default_rng(_SEED)
     if noise_kind is NoiseKind.LAPLACE:
-        draws = rng.laplace(0.0, 1.0, (NUM_SETS, NUM_DOTS))
+        draw_sets = rng.laplace(0.0, 1.0, (NUM_DOT_SETS, NUM_DOTS))
     else:
-        draws = rng.normal(0.0, 1.0 / noise_kind.mean_magnitude, (NUM_SETS, NUM_DOTS))
+        draw_sets = rng.normal(0.0, 1.0 / noise_kind.mean_magnitude, (NUM_DOT_SETS, NUM_DOTS))
     expected_mean_square = noise_kind.unit_variance / noise_kind.mean_magnitude**2
-    deviations_from_law = np.abs(draws.mean(axis=1)) + np.abs(np.abs(draws).mean(axis=1) - 1.0)
-    deviations_from_law += np.abs((draws**2).mean(axis=1) / expected_mean_square - 1.0)
-    return _make_read_only(draws[np.argsort(deviations_from_law)])
+    deviations_from_law = np.abs(draw_sets.mean(axis=1)) + np.abs(np.abs(draw_sets).mean(axis=1) - 1.0)
+    deviations_from_law += np.abs((draw_sets**2).mean(axis=1) / expected_mean_square - 1.0)
+    return _make_read_only(draw_sets[np.argsort(deviations_from_law)])
 
 
 @functools.cache
-def draw_normal(noise_kind: NoiseKind) -> FloatArray:
-    """Draw normal values of variance 1, shape (`NUM_SETS`, `NUM_DOTS`), hardly correlated with `draw_unit_noise`.
+def draw_unit_sampling(noise_kind: NoiseKind) -> FloatArray:
+    """Draw normal values of variance 1, shape (`NUM_DOT_SETS`, `NUM_DOTS`), hardly correlated with `draw_unit_noise`.
 
     They are the same at every call. Each set of noise gets the remaining set of these that is nearest to variance 1
     and to no correlation with it.
     """
-    remaining_sets = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_SETS, NUM_DOTS)))
+    remaining_sets = list(np.random.default_rng(_SEED + 1).normal(0.0, 1.0, (NUM_DOT_SETS, NUM_DOTS)))
     paired_draw_sets = []
     for unit_noise_draws in draw_unit_noise(noise_kind):
         distances_from_ideal = [
@@ -172,7 +172,7 @@ def draw_normal(noise_kind: NoiseKind) -> FloatArray:
     return _make_read_only(np.array(paired_draw_sets))
 
 
-def _make_read_only(draws_array: FloatArray) -> FloatArray:
+def _make_read_only(array: FloatArray) -> FloatArray:
     """Make an array read-only and return it."""
-    draws_array.setflags(write=False)
-    return draws_array
+    array.setflags(write=False)
+    return array

@@ -16,7 +16,7 @@ from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFac
 from dpcore.common.programs import Program, choose_library
 from dpcore.common.version import VERSION
 
-CITATION = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
+CITATION_PATTERN = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
 """How a text names a work: ``[@amin2019]``, or ``[@amin2019, section 3]``."""
 _LATEX_BY_CHARACTER = {
     "ñ": r"{\~n}",
@@ -71,8 +71,8 @@ class Work:
         if not self.year:
             return f"{self.title} {self.further_fields.get('version', '')}".rstrip()
         family_names = [author.partition(",")[0] for author in self.authors]
-        families_text = f"{family_names[0]} et al." if len(family_names) > 2 else " and ".join(family_names)
-        return f"{families_text}, {self.year}"
+        authors_text = f"{family_names[0]} et al." if len(family_names) > 2 else " and ".join(family_names)
+        return f"{authors_text}, {self.year}"
 
     @property
     def bibtex(self) -> str:
@@ -96,8 +96,10 @@ def _load_works() -> Mapping[str, Work]:
     entries_by_key = tomllib.loads(Path(__file__).with_name("bibliography.toml").read_text(encoding="utf-8"))
     works_by_key = {}
     for key, entry in entries_by_key.items():
-        fields = {name: text.format(version=VERSION) for name, text in entry.pop("fields").items()}
-        works_by_key[key] = Work(key, authors=tuple(entry.pop("authors")), further_fields=fields, **entry)
+        further_fields = {name: text.format(version=VERSION) for name, text in entry.pop("fields").items()}
+        works_by_key[key] = Work(
+            key, authors=tuple(entry.pop("authors")), further_fields=further_fields, **entry
+        )
     return MappingProxyType(works_by_key)
 
 
@@ -109,12 +111,12 @@ def list_citations(citing_text: str) -> tuple[str, ...]:
     """List the keys of the works that a text cites, in order, each once.
 
     Args:
-        citing_text: With works named as `CITATION` has it.
+        citing_text: With works named as `CITATION_PATTERN` has it.
 
     Raises:
         KeyError: There is no such work.
     """
-    return tuple(dict.fromkeys(WORKS[match[1]].key for match in CITATION.finditer(citing_text)))
+    return tuple(dict.fromkeys(WORKS[match[1]].key for match in CITATION_PATTERN.finditer(citing_text)))
 
 
 def insert_names(citing_text: str) -> str:
@@ -126,16 +128,16 @@ def insert_names(citing_text: str) -> str:
         citation_text = ", ".join(filter(None, (cited_work.short_name, citation_match[2])))
         return f"({citation_text})" if cited_work.year else citation_text
 
-    return CITATION.sub(name_work, citing_text)
+    return CITATION_PATTERN.sub(name_work, citing_text)
 
 
 def to_latex(citing_text: str) -> str:
     """Convert the text to LaTeX with natbib citations, in ASCII."""
     latex_pieces, position = [], 0
-    for match in CITATION.finditer(citing_text):
-        cited_work, page_option = WORKS[match[1]], f"[{_escape_latex(match[2])}]" if match[2] else ""
+    for match in CITATION_PATTERN.finditer(citing_text):
+        cited_work, place_option = WORKS[match[1]], f"[{_escape_latex(match[2])}]" if match[2] else ""
         program_name = "" if cited_work.year else f"{_escape_latex(cited_work.short_name)} "
-        latex_citation = f"{program_name}\\citep{page_option}{{{cited_work.key}}}"
+        latex_citation = f"{program_name}\\citep{place_option}{{{cited_work.key}}}"
         latex_pieces += [_escape_latex(citing_text[position : match.start()]), latex_citation]
         position = match.end()
     return "".join((*latex_pieces, _escape_latex(citing_text[position:])))
@@ -155,13 +157,13 @@ TEXT_BY_NEIGHBOURS = {
 }
 """The neighbouring relation of data sets, as the end of a sentence."""
 
-FROM_PRIVATE = (
+PRIVATE_SOURCE_PHRASE = (
     "the private data: the guarantee above does not cover that choice, and none of their numbers is reported."
 )
-FROM_RELEASE = (
+RELEASE_SOURCE_PHRASE = (
     "a differentially private release of the data{}, whose budget comes on top; errors are those on it."
 )
-FROM_PUBLIC = "public data."
+PUBLIC_SOURCE_PHRASE = "public data."
 """The source of a choice, as the end of the last sentence."""
 
 
@@ -272,13 +274,13 @@ class Methods:
             sentence_end = " from the private data and is not reported here" if self.is_withheld else ""
             return f"{sentence_start}{sentence_end}."
         if self.is_withheld:
-            return f"{sentence_start} from {FROM_PRIVATE}"
+            return f"{sentence_start} from {PRIVATE_SOURCE_PHRASE}"
         if classify(self.disclosure) is Disclosure.PUBLIC:
-            return f"{sentence_start} from {FROM_PUBLIC}"
+            return f"{sentence_start} from {PUBLIC_SOURCE_PHRASE}"
         facts, release_guarantee = self.disclosure, ""
         if isinstance(facts, ReleaseFacts):
             release_guarantee = f" ({facts.guarantee}; {facts.neighbours.short}; {facts.mechanism})"
-        return f"{sentence_start} from {FROM_RELEASE.format(release_guarantee)}"
+        return f"{sentence_start} from {RELEASE_SOURCE_PHRASE.format(release_guarantee)}"
 
     @property
     def text(self) -> str:

@@ -50,7 +50,7 @@ class Line:
     paper_spreads: tuple[float | None, ...] = ()
 
 
-Columns = Mapping[str, FloatArray]
+MeansByLine = Mapping[str, FloatArray]
 """Our means at each value, by the key of a line."""
 
 
@@ -66,13 +66,13 @@ class Claim:
 
     text: str
     place: str
-    holds: Callable[[Columns], bool | np.bool_]
+    holds: Callable[[MeansByLine], bool | np.bool_]
 
 
 class _RecordedColumns(Mapping[str, FloatArray]):
-    """Columns that record, in order, the keys of the lines that a claim's check has read."""
+    """Means by line that record, in order, the keys of the lines that a claim's check has read."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: MeansByLine) -> None:
         """Record reads of these columns."""
         self._columns = columns
         self.read_keys: dict[str, None] = {}
@@ -91,7 +91,7 @@ class _RecordedColumns(Mapping[str, FloatArray]):
         return len(self._columns)
 
 
-def is_ordered(*line_keys: str) -> Callable[[Columns], bool]:
+def is_ordered(*line_keys: str) -> Callable[[MeansByLine], bool]:
     """Return a check that the lines come in this order at every value, lowest first; NaN is ignored."""
     return lambda c: (
         not any(
@@ -100,12 +100,12 @@ def is_ordered(*line_keys: str) -> Callable[[Columns], bool]:
     )
 
 
-def is_falling(*line_keys: str) -> Callable[[Columns], bool]:
+def is_falling(*line_keys: str) -> Callable[[MeansByLine], bool]:
     """Return a check that each of these lines falls from value to value; NaN is ignored."""
     return lambda c: not any(np.any(np.diff(c[line_key]) >= 0.0) for line_key in line_keys)
 
 
-def all_hold(*checks: Callable[[Columns], bool]) -> Callable[[Columns], bool]:
+def all_hold(*checks: Callable[[MeansByLine], bool]) -> Callable[[MeansByLine], bool]:
     """Return a check that all of these checks hold."""
     return lambda c: all(holds(c) for holds in checks)
 
@@ -231,16 +231,16 @@ class PaperFigure:
             raise refuse(f"{self.name} needs the paper's own data: see `docs/papers_data.md`")
         seeds = tuple(range(1 if self.ignores_seed else self.num_runs)) if seeds is None else seeds
         x_values = self.x_values if x_values is None else x_values
-        results_by_line_value_run = np.full((len(self.lines), len(x_values), len(seeds)), np.nan)
+        run_results = np.full((len(self.lines), len(x_values), len(seeds)), np.nan)
         for seed_index, seed in enumerate(seeds):
             for value_index, x_value in enumerate(x_values):
                 if should_stop():
                     return None
                 numbers_by_line_key = self.run_once(x_value, seed)
                 line_results = [numbers_by_line_key.get(line.key, math.nan) for line in self.lines]
-                results_by_line_value_run[:, value_index, seed_index] = line_results
+                run_results[:, value_index, seed_index] = line_results
                 progress((seed_index * len(x_values) + value_index + 1) / (len(seeds) * len(x_values)))
-        return FigureRuns(self.key, x_values, seeds, summarise_runs(results_by_line_value_run, axis=2))
+        return FigureRuns(self.key, x_values, seeds, summarise_runs(run_results, axis=2))
 
     @functools.cached_property
     def stored_runs(self) -> FigureRuns:
@@ -255,8 +255,8 @@ class PaperFigure:
         for claim in self.claims:
             recorded_columns = _RecordedColumns(mean_columns)
             holds = bool(claim.holds(recorded_columns))
-            read_lines = [line for line in self.lines if line.key in recorded_columns.read_keys]
-            own_values = {line.name: mean_columns[line.key] for line in read_lines}
+            used_lines = [line for line in self.lines if line.key in recorded_columns.read_keys]
+            own_values = {line.name: mean_columns[line.key] for line in used_lines}
             checked_claims.append(CheckedClaim(claim, holds, own_values))
         return checked_claims
 
@@ -273,9 +273,11 @@ class PaperFigure:
                     if math.isfinite(own_mean):
                         differences.append(abs(own_mean / paper_value - 1.0))
         if self.stated_range is not None:
-            lowest, highest_stated = self.stated_range
+            lowest_stated, highest_stated = self.stated_range
             own_means = figure_runs.summary.means[0].tolist()
-            differences += [max(0.0, 1.0 - mean / lowest, mean / highest_stated - 1.0) for mean in own_means]
+            differences += [
+                max(0.0, 1.0 - mean / lowest_stated, mean / highest_stated - 1.0) for mean in own_means
+            ]
         return max(differences, default=None)
 
 
@@ -311,14 +313,14 @@ class FigureRuns:
         """
         stored_members = json.loads(json_text)
 
-        def read_rows(number_key: str) -> FloatArray:
+        def read_numbers(number_name: str) -> FloatArray:
             """Return the numbers stored by this key, shape (lines, values); NaN for null."""
-            number_rows = [stored_members["lines"][line.key][number_key] for line in figure.lines]
+            number_rows = [stored_members["lines"][line.key][number_name] for line in figure.lines]
             return np.array([[math.nan if x is None else x for x in row] for row in number_rows])
 
-        run_counts, run_spreads = read_rows("runs").astype(np.int64), read_rows("spread")
+        run_counts, run_spreads = read_numbers("runs").astype(np.int64), read_numbers("spread")
         standard_errors = run_spreads / np.sqrt(np.maximum(run_counts, 1))
-        summary = Summary(read_rows("mean"), standard_errors, run_counts, run_spreads)
+        summary = Summary(read_numbers("mean"), standard_errors, run_counts, run_spreads)
         x_values, seeds = tuple(stored_members["values"]), tuple(stored_members["seeds"])
         return cls(stored_members["figure"], x_values, seeds, summary, stored_members["made_with"])
 

@@ -60,7 +60,7 @@ class Axis:
         limits: Where it begins and ends; on a log scale both above 0. By default it fits what the plot draws.
         scale: How it is divided.
         title: What stands at it; by default the name with its unit.
-        limits_range: The lowest and highest end that a person may set; by default a hundred times beyond either end
+        settable_range: The lowest and highest end that a person may set; by default a hundred times beyond either end
             on a log scale. It is None if the ends are fixed.
         number_format: How a number is written where the pointer is, in d3's format language; three significant digits.
         named_ticks: (where, words) of what stands at it in place of round numbers; empty for these.
@@ -71,7 +71,7 @@ class Axis:
     limits: Limits = FIT
     scale: Scale = Scale.LOG
     title: str = ""
-    limits_range: Limits | None = None
+    settable_range: Limits | None = None
     number_format: str = ".3g"
     named_ticks: tuple[tuple[float, str], ...] = ()
 
@@ -406,11 +406,11 @@ class Plot:
         for axis_name in ("x", "y"):
             axis: Axis = getattr(self, axis_name)
             if axis.limits == FIT and axis.scale is not Scale.NAMES:
-                values, is_percent = self._values_on(axis_name), axis.scale is Scale.PERCENT
+                values, is_percent = self._collect_values(axis_name), axis.scale is Scale.PERCENT
                 limits = fit_limits(values) if axis.scale is Scale.LOG else linear_limits(values, is_percent)
                 object.__setattr__(self, axis_name, replace(axis, limits=limits))
 
-    def _values_on(self, axis_name: str) -> FloatArray:
+    def _collect_values(self, axis_name: str) -> FloatArray:
         """Return all numbers that items have along the axis ``"x"`` or ``"y"``, as one vector; bands do not count."""
         attribute_names = ("x",) if axis_name == "x" else ("y", "low_ends", "high_ends", "base_value")
         drawn_values: list[npt.ArrayLike | None] = [()]

@@ -6,8 +6,8 @@ A section is a generator of parts. A part that asks for something is answered th
         cap = yield Choice("cap", "Under which bound", {3: "Three rows", 9: "Nine rows"})
         yield Table(tabulate_users(dataset, cap), "Users with more rows")
 
-A page draws the parts and answers with what the person chose; `read` answers with the first choice and computes at
-once what a page computes beside itself. No Streamlit is imported here.
+A page draws the parts and answers with what the person chose; `list_parts` answers with the first choice and computes
+at once what a page computes beside itself. No Streamlit is imported here.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Figures(Element):
 class Live(Element):
     """A plot of work that goes on, drawn anew while it does."""
 
-    draw: Callable[[], Plot]
+    make_plot: Callable[[], Plot]
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Window(Element):
     """A plot over an interval that a person chooses on a linear axis; answered by the interval.
 
     Attributes:
-        draw: Returns the plot over an interval.
+        make_plot: Returns the plot over an interval.
         initial_interval: The interval at first.
         widest_interval: The widest interval.
         key: Unique on the page; it must change with what sets the widest interval.
@@ -180,7 +180,7 @@ class Window(Element):
         label: What the interval is of, with its unit.
     """
 
-    draw: Callable[[tuple[float, float]], Plot]
+    make_plot: Callable[[tuple[float, float]], Plot]
     initial_interval: tuple[float, float]
     widest_interval: tuple[float, float]
     key: str
@@ -370,7 +370,7 @@ A search with a button starts in the section that yields it, too.
 """
 
 
-def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
+def list_parts(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
     """Run a section and list its parts; every choice is answered by its first value.
 
     A search is answered by None, or by its result if ``runs_searches``.
@@ -379,7 +379,7 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
         >>> def show_users() -> Generator[Part, int]:
         ...     cap = yield Choice("cap", "Under which bound", {3: "Three rows", 9: "Nine rows"})
         ...     yield Note(f"At most {cap} rows per user.")
-        >>> read(show_users())[-1].text
+        >>> list_parts(show_users())[-1].text
         'At most 3 rows per user.'
     """
 
@@ -392,25 +392,25 @@ def read(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]:
             case Integer():
                 return part.initial
             case Window():
-                read_parts.append(part.draw(part.initial_interval))
+                read_parts.append(part.make_plot(part.initial_interval))
                 return part.initial_interval
             case Cached():
                 return part.compute()
             case Search() if runs_searches:
                 return part.work(lambda share, so_far=None: None, never)
             case Row():
-                walk(part.parts, reply_with_first)
+                walk_parts(part.parts, reply_with_first)
             case Columns():
                 for column_parts in part.columns:
-                    walk(column_parts, reply_with_first)
+                    walk_parts(column_parts, reply_with_first)
         return None
 
     read_parts: list[Part] = []
-    walk(parts, reply_with_first)
+    walk_parts(parts, reply_with_first)
     return read_parts
 
 
-def walk(parts: Iterable[Part], reply_to_part: Callable[[Part], Any]) -> None:
+def walk_parts(parts: Iterable[Part], reply_to_part: Callable[[Part], Any]) -> None:
     """Call ``reply_to_part`` on each part; send its result into the generator of parts, or throw its `InvalidInput`."""
     if not isinstance(parts, Generator):
         for part in parts:
@@ -426,11 +426,13 @@ def walk(parts: Iterable[Part], reply_to_part: Callable[[Part], Any]) -> None:
                 resume, reply_or_error = parts.throw, error
 
 
-def flatten(sections: Sections) -> dict[str, Section]:
+def flatten_sections(sections: Sections) -> dict[str, Section]:
     """Return all sections by name; a tab that holds sections is replaced by these."""
     sections_by_name: dict[str, Section] = {}
     for section_name, section in sections.items():
-        sections_by_name |= flatten(section) if isinstance(section, Mapping) else {section_name: section}
+        sections_by_name |= (
+            flatten_sections(section) if isinstance(section, Mapping) else {section_name: section}
+        )
     return sections_by_name
 
 
@@ -440,11 +442,13 @@ def list_plots(answer: Any, dataset: Any) -> list[Plot]:
     A plot whose disclosure differs from the answer's is left out, as its settings may have been read off the data.
     """
     plots_by_key = {plot_key: make_plot() for plot_key, make_plot in answer.plots.items()}
-    for section in flatten(answer.sections).values():
+    for section in flatten_sections(answer.sections).values():
         with contextlib.suppress(InvalidInput):  # It says why it has no plots.
-            for part in read(section(answer, dataset)):
-                plots = part.plots if isinstance(part, Figures) else (part,) if isinstance(part, Plot) else ()
-                for part_plot in plots:
+            for part in list_parts(section(answer, dataset)):
+                part_plots = (
+                    part.plots if isinstance(part, Figures) else (part,) if isinstance(part, Plot) else ()
+                )
+                for part_plot in part_plots:
                     if part_plot.disclosure == answer.disclosure:
                         plots_by_key.setdefault(part_plot.key, part_plot)
     return list(plots_by_key.values())

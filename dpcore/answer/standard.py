@@ -9,19 +9,21 @@ from dpcore.common import wording
 from dpcore.common.certificate import Solved, compare_results
 from dpcore.common.progress import ShouldStop
 
-SIMULATION = "A simulation with NumPy's noise, not a release."
+SIMULATION_SENTENCE = "A simulation with NumPy's noise, not a release."
 """Stands at every result whose noise NumPy draws."""
-CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
+CHOOSE_PRIVATELY_REMEDY = "Choose it with differential privacy, or without these data."
 """Advice that replaces publishing a bound that was computed from private data."""
 
 
-ASSUMES_PUBLIC_COUNTS = (
+PUBLIC_COUNTS_CAVEAT = (
     "This bound was computed from how many rows each user has. **This is assumed to be public.** If it is private, "
     "choose the bound without these data, or with DP."
 )
 
 
-def warn_of_leak(results_text: str, source_phrase: str = "them", remedy_text: str = CHOOSE_PRIVATELY) -> str:
+def warn_of_leak(
+    results_text: str, source_phrase: str = "them", remedy_text: str = CHOOSE_PRIVATELY_REMEDY
+) -> str:
     """Write the warning that results depend on private data.
 
     Args:
@@ -35,7 +37,7 @@ def warn_of_leak(results_text: str, source_phrase: str = "them", remedy_text: st
     )
 
 
-def write_range(
+def write_near_optimal_range(
     lowest_choice: float,
     highest_choice: float,
     unit_noun: str = "",

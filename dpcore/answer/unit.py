@@ -51,13 +51,13 @@ def state_unit(
         is_gaussian &= not (deltas[1] or selections)
         total_epsilon = (epsilon or parameters.epsilon) + sum(facts.epsilon for facts in selections)
         total_delta = sum(deltas) + sum(facts.delta for facts in selections)
-        price = periods.price_person(total_epsilon, total_delta, is_gaussian)
-        unit_badge_text, guarantee_text, person_advice_text = periods.describe(price)
+        person_price = periods.price_person(total_epsilon, total_delta, is_gaussian)
+        unit_badge_text, guarantee_text, person_advice_text = periods.describe_price(person_price)
         if selections and guarantee_text:
             guarantee_text += " That covers the choice of the bound, too."
         rows_sentences.append(periods.rows_sentence)
 
-    def state_in_methods() -> Methods | None:
+    def build_methods() -> Methods | None:
         """Build the methods text with the person's guarantee and the rows that count; None without one."""
         methods: Methods | None = None if make_methods is None else make_methods()
         if methods is None:
@@ -71,5 +71,5 @@ def state_unit(
         unit_text=unit_badge_text,
         facts=person_facts | dict(answer.facts),
         assumptions=(*answer.assumptions, *rows_sentences),
-        make_methods=state_in_methods,
+        make_methods=build_methods,
     )

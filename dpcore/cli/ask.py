@@ -81,8 +81,8 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
         parser.error("the following arguments are required: DATA, beside the settings")
     if (num_files := len(settings_paths)) > 1:
         raise refuse(f"{' and '.join(settings_paths)} are {num_files} files of settings, and one is read")
-    settings_of_file = settings_file.read_settings(settings_paths[0]) if settings_paths else {}
-    settings = _rename_former(call_name, settings_of_file) | _rename_former(call_name, settings)
+    file_settings = settings_file.read_settings(settings_paths[0]) if settings_paths else {}
+    settings = _rename_settings(call_name, file_settings) | _rename_settings(call_name, settings)
     if call_name not in questions.QUESTIONS:
         call_parameters = _list_parameters(getattr(dpcore, call_name))
         if unknown_names := settings.keys() - call_parameters.keys():
@@ -130,7 +130,7 @@ def _list_parameters(call: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
-    """Build the parser of a question's command: data, an option for each setting of the call, ways of writing."""
+    """Build the parser of a question's command: data, an option for each setting of the call, forms of output."""
     call = getattr(dpcore, call_name)
     call_parameters, call_docstring = _list_parameters(call), inspect.getdoc(call) or ""
     call_parameters.pop("charge", None)
@@ -159,7 +159,7 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     for key, parameter in call_parameters.items():
         _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions_by_setting[key])
     if call_name in questions.SELECTABLE:
-        _add_draw(parser, call_name)
+        _add_draw_options(parser, call_name)
     output_group = parser.add_argument_group("what is written").add_mutually_exclusive_group()
     report_help = "write an HTML report into this file, too"
     code_help = "the program that releases with this bound"
@@ -170,10 +170,10 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_draw(parser: argparse.ArgumentParser, call_name: str) -> None:
+def _add_draw_options(parser: argparse.ArgumentParser, call_name: str) -> None:
     """Add the options of a private draw of the bound, described as in `Reply.draw`."""
     draw_docstring = (inspect.getdoc(Reply.draw) or "").partition("\nReturns:")[0]
-    descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", draw_docstring, flags=re.MULTILINE))
+    help_by_option = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", draw_docstring, flags=re.MULTILINE))
     group_help = "The bound is drawn from the data with an ε of its own: it costs at every call."
     draw_help = (
         "draw the bound with this epsilon, on top of that of the release; nothing else of the data is written"
@@ -182,7 +182,7 @@ def _add_draw(parser: argparse.ArgumentParser, call_name: str) -> None:
     draw_group.add_argument("--draw", type=_parse_number, metavar="EPSILON", help=draw_help)
     for option_name in DRAW_OPTIONS:
         if (call_name == "group_bounds") or option_name not in GROUP_DRAW_OPTIONS:
-            help_text = " ".join(descriptions[option_name].split()).rstrip(".").replace("%", "%%")
+            help_text = " ".join(help_by_option[option_name].split()).rstrip(".").replace("%", "%%")
             draw_group.add_argument(
                 _write_flag(option_name), type=_parse_number, metavar="NUMBER", help=help_text
             )
@@ -217,20 +217,20 @@ def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
     """
     if call_name not in questions.QUESTIONS:
         return arguments
-    names_by_former = list_former_names(questions.parameters_of(call_name)).items()
+    former_and_current_names = list_former_names(questions.parameters_of(call_name)).items()
     flags_by_former_flag = {
-        _write_flag(former): _write_flag(current_name) for former, current_name in names_by_former
+        _write_flag(former): _write_flag(current_name) for former, current_name in former_and_current_names
     }
     renamed_words = []
     for argument in arguments:
-        option_flag, equals, value_text = argument.partition("=")
+        option_flag, equals_sign, value_text = argument.partition("=")
         if option_flag in flags_by_former_flag:
             print(f"{option_flag} is now called {flags_by_former_flag[option_flag]}.", file=sys.stderr)
-        renamed_words.append(flags_by_former_flag.get(option_flag, option_flag) + equals + value_text)
+        renamed_words.append(flags_by_former_flag.get(option_flag, option_flag) + equals_sign + value_text)
     return renamed_words
 
 
-def _rename_former(call_name: str, settings: dict[str, Any]) -> dict[str, Any]:
+def _rename_settings(call_name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings under today's names and values; one line on standard error for each renamed one."""
     if call_name not in questions.QUESTIONS:
         return settings
@@ -272,12 +272,14 @@ def _parse_by_column(setting_name: str, column_words: list[str]) -> dict[str, li
     with Problems() as problems:
         for word in column_words:
             column, _, entries_text = word.rpartition("=")
-            entry_texts, is_range = entries_text.split(","), setting_name == "ranges"
-            entries = [_parse_number(entry_text) for entry_text in entry_texts] if is_range else []
-            if not column or (is_range and [isinstance(number, str) for number in entries] != [False, False]):
+            entry_texts, are_ranges = entries_text.split(","), setting_name == "ranges"
+            entries = [_parse_number(entry_text) for entry_text in entry_texts] if are_ranges else []
+            if not column or (
+                are_ranges and [isinstance(number, str) for number in entries] != [False, False]
+            ):
                 example_text = f"COLUMN={EXAMPLES_BY_SETTING[setting_name]}"
                 problems.add(f"{_write_flag(setting_name)} must be like {example_text}; got {word[:60]!r}")
-            entries_by_column[column] = entries if is_range else entry_texts
+            entries_by_column[column] = entries if are_ranges else entry_texts
     return entries_by_column
 
 

@@ -38,14 +38,14 @@ ROOT = _PARENT / "sweet_spot" if (_PARENT / "sweet_spot" / "app.py").is_file() e
 HOST = "127.0.0.1"
 FIRST_PORT = 8501
 MAX_PORTS_TRIED = 50
-START_LIMIT = 90.0
-WARM_LIMIT = 180.0
-STOP_LIMIT = 5.0
+START_SECONDS = 90.0
+FIRST_RUN_SECONDS = 180.0
+STOP_SECONDS = 5.0
 PORT_TAKEN_TEXT = "is not available"
 """Part of Streamlit's message about a port that is in use, before it ends."""
 
 # A proxy set for the outside world must not be asked for an address on this computer.
-_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class StartError(Exception):
@@ -128,12 +128,12 @@ def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
     """Return True if a GET of the address returns status 200; the token, unless empty, goes with it as a cookie."""
     url_request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
     # ValueError covers the half-sent answers of a server that is going down.
-    with contextlib.suppress(OSError, ValueError), _direct.open(url_request, timeout=timeout) as response:
+    with contextlib.suppress(OSError, ValueError), _opener.open(url_request, timeout=timeout) as response:
         return bool(response.status == 200)
     return False
 
 
-class Output:
+class ServerOutput:
     """The server's output: its last 40 lines are kept, and each is also shown once `is_echoing` is set."""
 
     def __init__(self, server_output: IO[str]) -> None:
@@ -167,13 +167,13 @@ class Output:
         return "".join(self._lines).strip()
 
 
-def wait_until_up(server: subprocess.Popen[str], url: str, server_output: Output | None = None) -> None:
+def wait_until_up(server: subprocess.Popen[str], url: str, server_output: ServerOutput | None = None) -> None:
     """Wait until the server answers; raise StartError when it ends or takes too long.
 
     Two servers that start at the same moment both find the same port free, and the second would take the answers of the
     first for its own. With its ``server_output``, a server is up once it has written its address itself.
     """
-    deadline_seconds = time.monotonic() + START_LIMIT
+    deadline_seconds = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline_seconds:
         if server.poll() is not None:
             raise StartError(f"the server ended while starting (exit code {server.returncode})")
@@ -181,7 +181,7 @@ def wait_until_up(server: subprocess.Popen[str], url: str, server_output: Output
         if (server_output is None or server_output.says(url)) and is_answering(f"{url}/_stcore/health"):
             return
         time.sleep(0.1)
-    raise StartError(f"the server did not answer within {START_LIMIT:.0f} seconds")
+    raise StartError(f"the server did not answer within {START_SECONDS:.0f} seconds")
 
 
 def open_browser(app_link: str) -> Workspace | None:
@@ -207,18 +207,18 @@ def open_browser(app_link: str) -> Workspace | None:
 
 
 def stop(server_process: subprocess.Popen[str]) -> None:
-    """End the server; kill it if it does not end within `STOP_LIMIT` seconds."""
+    """End the server; kill it if it does not end within `STOP_SECONDS` seconds."""
     if server_process.poll() is not None:
         return
     server_process.terminate()
     try:
-        server_process.wait(STOP_LIMIT)
+        server_process.wait(STOP_SECONDS)
     except subprocess.TimeoutExpired:
         server_process.kill()
         server_process.wait()
 
 
-def _start(port: int, token: str, bind_address: str) -> tuple[subprocess.Popen[str], Output]:
+def _start_server(port: int, token: str, bind_address: str) -> tuple[subprocess.Popen[str], ServerOutput]:
     """Start the server and return its process and its output."""
     server_process = subprocess.Popen(
         build_server_command(port, bind_address),
@@ -232,7 +232,7 @@ def _start(port: int, token: str, bind_address: str) -> tuple[subprocess.Popen[s
         errors="replace",
     )
     assert server_process.stdout is not None
-    return server_process, Output(server_process.stdout)
+    return server_process, ServerOutput(server_process.stdout)
 
 
 def serve(token: str, fixed_port: int | None = None, bind_address: str = HOST) -> int:
@@ -249,7 +249,7 @@ def serve(token: str, fixed_port: int | None = None, bind_address: str = HOST) -
         raise StartError(f"port {fixed_port} is taken: stop what listens there, or choose another")
     port = fixed_port or choose_port()
     print("Starting Sweet Spot ...", flush=True)
-    server_process, server_output = _start(port, token, bind_address)
+    server_process, server_output = _start_server(port, token, bind_address)
     workspace: Workspace | None = None
     try:
         while True:
@@ -264,9 +264,9 @@ def serve(token: str, fixed_port: int | None = None, bind_address: str = HOST) -
                 if fixed_port is not None or PORT_TAKEN_TEXT not in last_output:
                     raise StartError(f"{error}. Its last output:\n\n{last_output or '(nothing)'}") from None
                 port = choose_port(port + 1)
-                server_process, server_output = _start(port, token, bind_address)
+                server_process, server_output = _start_server(port, token, bind_address)
         # The first run imports everything and registers the pages; before it, a deep link finds no page.
-        if not is_answering(f"{url}/_stcore/script-health-check", WARM_LIMIT, token):
+        if not is_answering(f"{url}/_stcore/script-health-check", FIRST_RUN_SECONDS, token):
             print("The first run of the app did not succeed; the server's output so far:", file=sys.stderr)
             print(server_output.read_last_lines(), file=sys.stderr)
         server_output.is_echoing = True

@@ -19,7 +19,14 @@ from typing import Any
 
 import jinja2
 
-from dpcore.code.choice import MODELS, OF_VALUES, PER_GROUP, Code, Quantity, ReleaseSpec
+from dpcore.code.release_spec import (
+    GROUP_QUANTITIES,
+    MODEL_QUANTITIES,
+    VALUE_QUANTITIES,
+    Code,
+    Quantity,
+    ReleaseSpec,
+)
 from dpcore.common import programs
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
@@ -28,8 +35,8 @@ from dpcore.data.bin_edges import are_dates
 from dpcore.data.row_filter import fold_text, list_compared_columns
 from dpcore.data.tables import SPACED, SPACED_PATTERN, FileKind
 
-WIDTH = 92
-MAX_LINE = 2_000
+LINE_WIDTH = 92
+MAX_LENGTH = 2_000
 """Characters of a list beyond which each entry has a line of its own."""
 
 
@@ -45,7 +52,7 @@ def make_printable(unsafe_text: str, max_length: int = 200) -> str:
 def write_comment(sentence: str, comment_mark: str) -> list[str]:
     """Wrap a sentence into comment lines; ``comment_mark`` is ``#`` or ``--``."""
     printable_text = make_printable(sentence, 4000)
-    comment_lines = textwrap.wrap(printable_text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    comment_lines = textwrap.wrap(printable_text, LINE_WIDTH, break_long_words=False, break_on_hyphens=False)
     return [f"{comment_mark} {line}" for line in comment_lines]
 
 
@@ -71,7 +78,7 @@ def write_python_literal(texts: str | Sequence[str] | Mapping[str, str | int]) -
         return line if len(line) <= 110 else "{\n" + "".join(f"    {entry},\n" for entry in entries) + "}"
     entries = [quote_python_text(entry) for entry in texts]
     line = f"[{', '.join(entries)}]"
-    return line if len(line) <= MAX_LINE else "[\n" + "".join(f"    {entry},\n" for entry in entries) + "]"
+    return line if len(line) <= MAX_LENGTH else "[\n" + "".join(f"    {entry},\n" for entry in entries) + "]"
 
 
 def quote_sql_name(name: str, quote_mark: str = "`") -> str:
@@ -96,13 +103,13 @@ def quote_sql_name(name: str, quote_mark: str = "`") -> str:
 _TEXT_ENDINGS = (".csv", ".tsv", ".tab", ".csv.gz", ".csv.zst", ".tsv.gz")
 DELTA_WHERE_NONE = 1e-9
 """Delta for a library that requires one if the question has none; the user should check it."""
-PUBLIC_GROUPS = (
+PUBLIC_GROUPS_SENTENCE = (
     "The list of groups is taken as public, as on the page. Rows of other groups are left out before anything is "
     "bounded, so that they use up none of a user's groups."
 )
-PUBLIC_ROWS = "Everybody's number of rows is taken as public, and so is this sum."
-_LEARNER = "The learner defines which data are neighbouring."
-ADD_OR_REMOVE = "Neighbouring data differ by one user, added or removed with all their rows."
+PUBLIC_ROWS_SENTENCE = "Everybody's number of rows is taken as public, and so is this sum."
+_LEARNER_SENTENCE = "The learner defines which data are neighbouring."
+ADD_OR_REMOVE_SENTENCE = "Neighbouring data differ by one user, added or removed with all their rows."
 
 
 def write_head(
@@ -126,20 +133,20 @@ def write_head(
         subject_text: The release and its bound, if they are not those of `spec`.
     """
     subject_text = subject_text or f"{spec.quantity.value}, {spec.bound_text}"
-    neighbours_sentence = relation_sentence if spec.quantity is not Quantity.MODEL else _LEARNER
+    neighbours_sentence = relation_sentence if spec.quantity is not Quantity.MODEL else _LEARNER_SENTENCE
     privacy_unit_text = " and ".join(make_printable(column_name, 60) for column_name in spec.privacy_unit)
     head_sentences = [
         f"Made with Sweet Spot {VERSION} for {library_name}: {subject_text}.",
         describe_bound_source(spec),
         f"Privacy unit: {privacy_unit_text}. {neighbours_sentence}",
     ]
-    if (periods := spec.read_as.periods) is not None:
+    if (periods := spec.reading_layout.periods) is not None:
         possible_shares = spec, spec.selection, spec.disclosure, spec.range_facts
         shares: list[Any] = [share for share in possible_shares if hasattr(share, "epsilon")]
         total_budgets = sum(share.epsilon for share in shares), sum(share.delta or 0.0 for share in shares)
         is_gaussian = spec.noise is NoiseKind.GAUSSIAN and len(shares) == 1
         person_price = periods.price_person(*total_budgets, is_gaussian)
-        head_sentences.append(periods.describe(person_price)[1])
+        head_sentences.append(periods.describe_price(person_price)[1])
     if requirements_text and spec.quantity is not Quantity.MODEL:
         head_sentences.append("Run it once: every run spends epsilon again.")
     if requirements_text:
@@ -157,7 +164,7 @@ def write_head(
 
 def _list_file_sentences(spec: ReleaseSpec) -> list[str]:
     """List the sentences on where to find the files and how to read them."""
-    file_layouts = spec.read_as.files
+    file_layouts = spec.reading_layout.files
     file_names_text = " and ".join(make_printable(file_layout.name, 60) for file_layout in file_layouts[:2])
     file_names_text += f" and {len(file_layouts) - 2} more" if len(file_layouts) > 2 else ""
     sentences = []
@@ -190,8 +197,8 @@ def write_notes(differences: Sequence[str], comment_mark: str) -> list[str]:
 def describe_bound_source(spec: ReleaseSpec) -> str:
     """Write sentences on where the bound and a drawn range come from, and what both cost with this release."""
     bound_facts = spec.disclosure if isinstance(spec.disclosure, ReleaseFacts) else None
-    facts_by_number = (("bound", bound_facts), ("range", spec.range_facts))
-    known_facts = [(name, facts) for name, facts in facts_by_number if facts is not None]
+    named_facts = (("bound", bound_facts), ("range", spec.range_facts))
+    known_facts = [(name, facts) for name, facts in named_facts if facts is not None]
     if spec.disclosure is Disclosure.PRIVATE:
         source_sentences = [
             f"THE BOUND WAS {Disclosure.PRIVATE.label.upper()}. No guarantee covers it: using it in a release "
@@ -226,7 +233,7 @@ def describe_bound_source(spec: ReleaseSpec) -> str:
     return " ".join(source_sentences)
 
 
-def assemble(
+def assemble_code(
     spec: ReleaseSpec,
     library_name: str,
     relation_sentence: str,
@@ -259,11 +266,11 @@ def assemble(
 
 def add_readers(requirements_text: str, spec: ReleaseSpec) -> str:
     """Return the requirements with the packages added that reading the kinds of files needs."""
-    file_kinds = {file_layout.kind for file_layout in spec.read_as.files}
+    file_kinds = {file_layout.kind for file_layout in spec.reading_layout.files}
     needed_by_package = {
         "pyarrow": FileKind.PARQUET in file_kinds or spec.quantity is Quantity.COEFFICIENTS,
         "openpyxl": FileKind.WORKBOOK in file_kinds,
-        "zstandard": any(file_layout.packing == "zstd" for file_layout in spec.read_as.files),
+        "zstandard": any(file_layout.packing == "zstd" for file_layout in spec.reading_layout.files),
     }
     needed_packages = [package_name for package_name, is_needed in needed_by_package.items() if is_needed]
     return " ".join([requirements_text, *needed_packages])
@@ -272,14 +279,14 @@ def add_readers(requirements_text: str, spec: ReleaseSpec) -> str:
 def list_reading_differences(spec: ReleaseSpec) -> list[str]:
     """List sentences on how the program reads cells and names, and where Sweet Spot reads them differently."""
     reading_differences = []
-    table_layout = spec.read_as
+    table_layout = spec.reading_layout
     if table_layout.yes_text:
         blank_cell_text = "stops the program" if spec.is_of_public_data else "counts as 0"
         reading_differences.append(
             f"A cell that says {table_layout.yes_text}, in any case, counts as 1, any other filled cell as 0. A blank "
             f"{blank_cell_text} if there is no rule for missing values."
         )
-    if table_layout.has_missing_rule and spec.quantity not in MODELS:
+    if table_layout.has_missing_rule and spec.quantity not in MODEL_QUANTITIES:
         missing_rule_text = "leaves out its row"
         if not table_layout.dropped_column:
             missing_rule_text = f"replaces it by {table_layout.missing_constant!r}"
@@ -330,11 +337,11 @@ def describe_public_counts(spec: ReleaseSpec) -> str:
     )
 
 
-AT_LEAST_ONE = (
+AT_LEAST_ONE_SENTENCE = (
     "If noise leaves less than one row, the program divides by one. A mean outside the range is moved to its nearer "
     "end. These steps use only released numbers and cost no epsilon."
 )
-CLAMPED_MEAN = (
+CLAMPED_MEAN_SENTENCE = (
     "A mean outside the range is moved to its nearer end, computed from what is released, at no epsilon."
 )
 
@@ -349,18 +356,18 @@ def describe_clamped_mean(spec: ReleaseSpec) -> str:
     if spec.quantity is not Quantity.MEAN:
         return ""
     limits_phrase = "that no users can have" if spec.clamps_users else "outside the range"
-    return (AT_LEAST_ONE if has_noisy_rows(spec) else CLAMPED_MEAN).replace(
+    return (AT_LEAST_ONE_SENTENCE if has_noisy_rows(spec) else CLAMPED_MEAN_SENTENCE).replace(
         "outside the range", limits_phrase
     )
 
 
-SPLIT_MEANS = (
+SPLIT_MEANS_SENTENCE = (
     "The budget is split between sums and numbers of rows, so the noise is 1.41 times that of the page's pair of sums, "
     "which shares one budget. Plain Python and OpenDP have that pair."
 )
 
 
-SPLIT_MEAN = (
+SPLIT_MEAN_SENTENCE = (
     "The budget is split between a sum around the middle of the value bounds and the number of rows. Plain Python and "
     "OpenDP release two sums with one budget: this noise is 1.41 times theirs."
 )
@@ -428,20 +435,20 @@ def render_program(template_name: str, spec: ReleaseSpec, **further_values: Any)
         spec: The release of the program; its name in the template is ``spec``.
         further_values: Further values of the template, which override those of the release.
     """
-    table_layout, is_of_private_data = spec.read_as, not spec.is_of_public_data
+    table_layout, is_of_private_data = spec.reading_layout, not spec.is_of_public_data
     has_rho = spec.noise is NoiseKind.GAUSSIAN and spec.delta is not None
     compared_columns = list_compared_columns(table_layout.filters)
     number_columns = (*spec.number_columns, *further_values.get("further", ()), *compared_columns)
-    decimal_marks = {name: mark for name in number_columns if (mark := table_layout.decimal(name))}
+    decimal_marks = {name: mark for name in number_columns if (mark := table_layout.find_decimal_mark(name))}
     template_values = {
         "spec": spec,
         "released": spec.quantity.name,
         "gaussian": spec.noise is NoiseKind.GAUSSIAN,
         "smooth": spec.threshold is not None,
         "rho": programs.convert_to_rho(spec.epsilon, spec.delta or 0.0) if has_rho else None,
-        "per_group": spec.quantity in PER_GROUP,
-        "of_values": spec.quantity in OF_VALUES,
-        "groups_are_written": spec.quantity in PER_GROUP
+        "per_group": spec.quantity in GROUP_QUANTITIES,
+        "of_values": spec.quantity in VALUE_QUANTITIES,
+        "groups_are_written": spec.quantity in GROUP_QUANTITIES
         and bool(spec.groups or not spec.is_of_public_data)
         and spec.selection is None,
         "selection": spec.selection,
@@ -449,7 +456,7 @@ def render_program(template_name: str, spec: ReleaseSpec, **further_values: Any)
         "amount_column": "amount_in_group"
         if "amount" in (*spec.privacy_unit, spec.group_column)
         else "amount",
-        "has_bins": spec.quantity in PER_GROUP and bool(spec.edges),
+        "has_bins": spec.quantity in GROUP_QUANTITIES and bool(spec.edges),
         "bins_are_dates": bool(spec.edges) and are_dates(spec.edges),
         "layout": table_layout,
         "kinds": [file.kind.name for file in table_layout.files],
@@ -466,9 +473,11 @@ def render_program(template_name: str, spec: ReleaseSpec, **further_values: Any)
     return render(Path(__file__).with_name(template_name), **(template_values | further_values)).rstrip("\n")
 
 
-CLAMPS_ROWS = (
+CLAMPS_ROWS_SENTENCE = (
     "{library} cannot limit a user's deviation from the middle of a range: it clamps each row, or each user's total. "
     "Plain Python and OpenDP have this release; here clamp *Rows*."
 )
-NOWHERE = "{library} trains no models; plain Python does, in NumPy."
-NO_WEIGHTS = "{library} has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
+NO_TRAINING_SENTENCE = "{library} trains no models; plain Python does, in NumPy."
+NO_WEIGHTS_SENTENCE = (
+    "{library} has no weights per row and coefficient; plain Python has them, with OpenDP's noise."
+)

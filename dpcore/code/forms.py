@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpcore.code.choice import Code, Quantity, ReleaseSpec
+from dpcore.code.release_spec import Code, Quantity, ReleaseSpec
 from dpcore.code.several import ReleasePlan
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
@@ -16,7 +16,7 @@ from dpcore.data import samples
 from dpcore.data.tables import FileLayout, TableLayout
 from dpcore.dataset import Contribution, Dataset
 
-ROWS_OF_THE_FILE = {"row_description": ""}
+FILE_ROW_FIELDS = {"row_description": ""}
 """Field for programs that read the rows of the file for any unit of contributions: they sum a column themselves, or
 count a user once in a group."""
 Form = tuple[str, Quantity, Mapping[str, Any]]

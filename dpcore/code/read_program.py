@@ -10,7 +10,7 @@ from typing import Any
 from dpcore.common.checks import refuse
 from dpcore.common.extras import import_extra
 
-_CALLS = {
+_CALLS_BY_LIBRARY = {
     "pipelinedp": ("NaiveBudgetAccountant", "PLDBudgetAccountant", "AggregateParams"),
     "tumult": (
         "PureDPBudget", "ApproxDPBudget", "RhoZCDPBudget", "MaxRowsPerID", "MaxGroupsPerID", "MaxRowsPerGroupPerID",
@@ -18,7 +18,7 @@ _CALLS = {
     ),
 }  # fmt: skip
 """Calls whose arguments are parameters, by library in lower case."""
-_POSITIONAL = {
+_POSITIONAL_NAMES_BY_CALL = {
     "PureDPBudget": ("epsilon",), "ApproxDPBudget": ("epsilon", "delta"), "RhoZCDPBudget": ("rho",),
     "MaxRowsPerID": ("max",), "MaxGroupsPerID": ("grouping_column", "max"),
     "MaxRowsPerGroupPerID": ("grouping_column", "max"), "sum": ("column",), "average": ("column",),
@@ -41,22 +41,26 @@ def read_parameters(program_text: str, library: str) -> dict[str, dict[str, Any]
     Raises:
         InvalidInput: It is another library.
     """
-    if library not in _CALLS:
-        raise refuse(f"parameters have names in {' and '.join(_CALLS)}, got {library!r}")
+    if library not in _CALLS_BY_LIBRARY:
+        raise refuse(f"parameters have names in {' and '.join(_CALLS_BY_LIBRARY)}, got {library!r}")
     program_tree = ast.parse(program_text)
     constants = _read_constants(program_tree)
     arguments_by_call: dict[str, dict[str, Any]] = {}
     for call in (node for statement in program_tree.body for node in _walk_in_order(statement)):
-        name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+        call_name = getattr(call.func, "id", getattr(call.func, "attr", ""))
         # `sum` and its kin are queries of a session's builder, not those of data frames.
-        is_query = name in ("sum", "count", "average", "quantile")
-        if name not in _CALLS[library] or (is_query and not any(k.arg == "name" for k in call.keywords)):
+        is_query = call_name in ("sum", "count", "average", "quantile")
+        if call_name not in _CALLS_BY_LIBRARY[library] or (
+            is_query and not any(k.arg == "name" for k in call.keywords)
+        ):
             continue
-        arguments = dict(zip(_POSITIONAL.get(name, ()), call.args, strict=False))
+        arguments = dict(zip(_POSITIONAL_NAMES_BY_CALL.get(call_name, ()), call.args, strict=False))
         arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-        num_earlier_calls = sum(call_key.partition(" ")[0] == name for call_key in arguments_by_call)
-        call_key = f"{name} {num_earlier_calls + 1}" if num_earlier_calls else name
-        arguments_by_call[call_key] = {name: _evaluate(node, constants) for name, node in arguments.items()}
+        num_earlier_calls = sum(call_key.partition(" ")[0] == call_name for call_key in arguments_by_call)
+        call_key = f"{call_name} {num_earlier_calls + 1}" if num_earlier_calls else call_name
+        arguments_by_call[call_key] = {
+            call_name: _evaluate(node, constants) for call_name, node in arguments.items()
+        }
     return arguments_by_call
 
 
@@ -76,9 +80,11 @@ def build_query(program_text: str, opendp_context: Any) -> Any:
     modules = {"dp": importlib.import_module("opendp.prelude"), "pl": importlib.import_module("polars")}
     program_tree = ast.parse(program_text)
     # The column `value` and the candidates are those of quantiles.
-    query_names = "query", "value", "candidates"
+    query_variables = "query", "value", "candidates"
     query_statements = [
-        s for s in program_tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) in query_names
+        s
+        for s in program_tree.body
+        if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) in query_variables
     ]
     used_names = [n.id for s in query_statements for n in ast.walk(s) if isinstance(n, ast.Name)]
     if used_names.count("context") != 1:
@@ -86,9 +92,9 @@ def build_query(program_text: str, opendp_context: Any) -> Any:
     if "groups" in used_names:
         message = "OpenDP's query for this needs the table of groups that its program makes"
         raise refuse(message, remedy="Use its code")
-    names: dict[str, Any] = {**_read_constants(program_tree), "context": opendp_context, **modules}
-    exec(compile(ast.Module([*query_statements], []), "program", "exec"), names)
-    return names["query"]
+    values_by_name: dict[str, Any] = {**_read_constants(program_tree), "context": opendp_context, **modules}
+    exec(compile(ast.Module([*query_statements], []), "program", "exec"), values_by_name)
+    return values_by_name["query"]
 
 
 def _walk_in_order(statement: ast.stmt) -> Iterator[ast.Call]:

@@ -6,14 +6,21 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.code.choice import PER_GROUP, SPREADS, Quantity, ReleaseSpec
+from dpcore.code.release_spec import GROUP_QUANTITIES, SPREAD_QUANTITIES, Quantity, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import SPLITS_MEANS, DrawnNoise, Program, find_noise
 
 COVERAGE = 0.95
-_COUNTS = (Quantity.COUNT, Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS)
-_WITH_NOISE = (*_COUNTS, Quantity.SUM, Quantity.MEAN, *SPREADS, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
+_COUNT_QUANTITIES = (Quantity.COUNT, Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS)
+_NOISY_QUANTITIES = (
+    *_COUNT_QUANTITIES,
+    Quantity.SUM,
+    Quantity.MEAN,
+    *SPREAD_QUANTITIES,
+    Quantity.GROUP_SUMS,
+    Quantity.GROUP_MEANS,
+)
 """Releases of numbers whose noise their program reports."""
 
 
@@ -56,7 +63,7 @@ def compute_sensitivity(spec: ReleaseSpec, noise_kind: NoiseKind) -> float:
 
 def has_whole_numbers(spec: ReleaseSpec) -> bool:
     """Return True if the release counts users or rows, without a bound on a norm: then its noise may be whole."""
-    return spec.quantity in _COUNTS and spec.max_norm is None
+    return spec.quantity in _COUNT_QUANTITIES and spec.max_norm is None
 
 
 def count_aggregates(spec: ReleaseSpec) -> int:
@@ -74,7 +81,11 @@ def protect_replaced_user(spec: ReleaseSpec, library: Program) -> ReleaseSpec:
     own relation of the two.
     """
     is_converted = spec.replacement_epsilon is not None
-    if spec.neighbours is not Neighbours.REPLACE_USER or spec.quantity not in PER_GROUP or is_converted:
+    if (
+        spec.neighbours is not Neighbours.REPLACE_USER
+        or spec.quantity not in GROUP_QUANTITIES
+        or is_converted
+    ):
         return spec
     epsilon = spec.epsilon
     program_epsilon, factor = epsilon / 2.0, 2.0 if spec.min_total < 0.0 else math.sqrt(2.0)
@@ -83,13 +94,15 @@ def protect_replaced_user(spec: ReleaseSpec, library: Program) -> ReleaseSpec:
 
         target_scale = factor * find_noise(library, spec.noise, epsilon, spec.delta).unit_scale
 
-        def log_ratio(trial_epsilon: float) -> float:
+        def find_log_ratio(trial_epsilon: float) -> float:
             """Return the logarithm of (noise scale at an epsilon / wanted scale)."""
             trial_noise = find_noise(library, spec.noise, trial_epsilon, spec.delta)
             return math.log(trial_noise.unit_scale / target_scale)
 
         # The scale falls at least as the root of epsilon. The result is rounded to the safe side.
-        program_epsilon = brentq(log_ratio, epsilon / (2.0 * factor**2), epsilon, rtol=1e-11) * (1.0 - 1e-10)
+        program_epsilon = brentq(find_log_ratio, epsilon / (2.0 * factor**2), epsilon, rtol=1e-11) * (
+            1.0 - 1e-10
+        )
     return replace(spec, epsilon=float(program_epsilon), replacement_epsilon=epsilon)
 
 
@@ -107,7 +120,7 @@ def find_release_noise(
         rows_noise: The noise at sensitivity 1 of a count under the same bound, if a mean divides a sum around the
             middle of its range by that.
     """
-    if spec.quantity not in _WITH_NOISE:
+    if spec.quantity not in _NOISY_QUANTITIES:
         return None
     is_of_two_numbers = count_aggregates(spec) == 2
     splits_budget = is_of_two_numbers and program in SPLITS_MEANS

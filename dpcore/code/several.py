@@ -26,20 +26,34 @@ from dpcore.code import (
     with_python,
     with_tumult,
 )
-from dpcore.code.choice import OF_VALUES, PER_GROUP, SPREADS, Code, Quantity, ReleaseSpec
+from dpcore.code.release_spec import (
+    GROUP_QUANTITIES,
+    SPREAD_QUANTITIES,
+    VALUE_QUANTITIES,
+    Code,
+    Quantity,
+    ReleaseSpec,
+)
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, Provenance
-from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total
+from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total_budget
 
 NUM_PARTS = 2**20
-SHARED_COUNT = "rows of the means"
+SHARED_COUNT_NAME = "rows of the means"
 """Name of a count of rows that only the means need."""
-QUANTITIES = (Quantity.COUNT, Quantity.SUM, Quantity.MEAN, *SPREADS, Quantity.QUANTILE, *PER_GROUP[:-1])
+PLAN_QUANTITIES = (
+    Quantity.COUNT,
+    Quantity.SUM,
+    Quantity.MEAN,
+    *SPREAD_QUANTITIES,
+    Quantity.QUANTILE,
+    *GROUP_QUANTITIES[:-1],
+)
 """Quantities that may be among several releases; a count of users is a count of rows with a bound of one."""
 
-VECTORS = (Quantity.MEAN, *SPREADS)
+VECTOR_QUANTITIES = (Quantity.MEAN, *SPREAD_QUANTITIES)
 """Quantities of several sums, which OpenDP's context would split a budget between."""
 
 
@@ -51,14 +65,14 @@ class ReleaseShare:
         name: Unique name among the results.
         spec: The release and its bound; its own noise and epsilon are ignored.
         num_parts: Its share of the budget in parts of 2^20, at least 1.
-        rows_from: Name of the release of rows, under the same bound, that a mean divides its sum by; empty if the mean
-            releases a pair of sums. Plain Python and OpenDP have it; other libraries release the mean by itself.
+        rows_release: Name of the release of rows, under the same bound, that a mean divides its sum by; empty if the
+            mean releases a pair of sums. Plain Python and OpenDP have it; other libraries release the mean by itself.
     """
 
     name: str
     spec: ReleaseSpec
     num_parts: int
-    rows_from: str = ""
+    rows_release: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,9 +110,12 @@ class ReleasePlan:
                 problems.add("two releases have one name")
             max_rows_by_name = {release.name: release.spec.max_rows for release in self.releases}
             for release in self.releases:
-                if release.rows_from and max_rows_by_name.get(release.rows_from) != release.spec.max_rows:
+                if (
+                    release.rows_release
+                    and max_rows_by_name.get(release.rows_release) != release.spec.max_rows
+                ):
                     problems.add(f"{release.name} divides by rows that have another bound")
-                if release.spec.quantity not in QUANTITIES or release.spec.max_norm is not None:
+                if release.spec.quantity not in PLAN_QUANTITIES or release.spec.max_norm is not None:
                     problems.add(f"{release.name} is no release of several")
                 if release.spec.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
                     problems.add(f"{release.name} is not for neighbours that add or remove one user")
@@ -121,14 +138,14 @@ class ReleasePlan:
     @property
     def value_columns(self) -> tuple[str, ...]:
         """Return the columns of values, first the one that quantiles and sums per group are of."""
-        specs = [release.spec for release in self.releases if release.spec.quantity in OF_VALUES]
-        specs.sort(key=lambda spec: spec.quantity in (Quantity.SUM, *VECTORS))
+        specs = [release.spec for release in self.releases if release.spec.quantity in VALUE_QUANTITIES]
+        specs.sort(key=lambda spec: spec.quantity in (Quantity.SUM, *VECTOR_QUANTITIES))
         return tuple(dict.fromkeys(spec.value_column for spec in specs))
 
-    def compute_total(self, program: Program) -> float:
+    def compute_total_budget(self, program: Program) -> float:
         """Compute the budget that a program divides: epsilon, or rho with Gaussian noise, in 32 binary digits."""
         noise_arguments = (program, self.noise, self.epsilon, self.delta)
-        return find_total(*noise_arguments, has_quantile=self.has_quantile)
+        return find_total_budget(*noise_arguments, has_quantile=self.has_quantile)
 
     def find_noise(self, release: ReleaseShare, program: Program) -> DrawnNoise:
         """Find the noise of one release by a program, at sensitivity 1."""
@@ -161,8 +178,8 @@ class ReleasePlan:
         """
         first_spec = self.releases[0].spec
         specs = [release.spec for release in self.releases]
-        group_spec = next((spec for spec in specs if spec.quantity in PER_GROUP), None)
-        value_specs = [spec for spec in specs if spec.quantity in OF_VALUES]
+        group_spec = next((spec for spec in specs if spec.quantity in GROUP_QUANTITIES), None)
+        value_specs = [spec for spec in specs if spec.quantity in VALUE_QUANTITIES]
         value_specs = [spec for spec in value_specs if spec.value_column == self.value_columns[0]]
         range_spec = next((spec for spec in value_specs if spec.lower is not None), None)
         has_values, has_groups = bool(value_specs), group_spec is not None
@@ -204,7 +221,7 @@ class ReleasePlan:
 def write_for_python(plan: ReleasePlan) -> Code:
     """Write the program in plain Python."""
     difference_sentences = _list_common_differences(plan, uses_rho=plan.has_quantile)
-    return _write(plan, Program.PYTHON, difference_sentences)
+    return _write_program(plan, Program.PYTHON, difference_sentences)
 
 
 def write_for_opendp(plan: ReleasePlan) -> Code:
@@ -214,7 +231,7 @@ def write_for_opendp(plan: ReleasePlan) -> Code:
     """
     plan, weight_sentences = _bound_rows_of_quantiles(plan, "OpenDP")
     # Means draw outside the context, after its queries, whose shares come first.
-    sorted_releases = sorted(plan.releases, key=lambda release: release.spec.quantity in VECTORS)
+    sorted_releases = sorted(plan.releases, key=lambda release: release.spec.quantity in VECTOR_QUANTITIES)
     plan = replace(plan, releases=tuple(sorted_releases))
     difference_sentences = [*_list_common_differences(plan), *weight_sentences]
     if plan.has_quantile:
@@ -222,11 +239,11 @@ def write_for_opendp(plan: ReleasePlan) -> Code:
             "" if plan.noise is NoiseKind.GAUSSIAN else " by permute-and-flip (McKenna and Sheldon 2020)"
         )
         difference_sentences.append(
-            f"OpenDP picks a quantile{law_text} from {with_opendp.CANDIDATES:,} values laid evenly over the range."
+            f"OpenDP picks a quantile{law_text} from {with_opendp.NUM_CANDIDATES:,} values laid evenly over the range."
         )
-    if plan.quantities & set(VECTORS):
-        difference_sentences.append(with_opendp.VECTOR_OF_BOTH)
-    return _write(plan, Program.OPENDP, difference_sentences)
+    if plan.quantities & set(VECTOR_QUANTITIES):
+        difference_sentences.append(with_opendp.PAIRED_SUMS_SENTENCE)
+    return _write_program(plan, Program.OPENDP, difference_sentences)
 
 
 def write_for_pipelinedp(plan: ReleasePlan) -> Code:
@@ -234,21 +251,21 @@ def write_for_pipelinedp(plan: ReleasePlan) -> Code:
     plan, weight_sentences = _bound_rows_of_quantiles(_drop_shared_count(plan), "PipelineDP")
     difference_sentences = [*_list_common_differences(plan, uses_rho=False), *weight_sentences]
     if plan.has_quantile:
-        difference_sentences.append(_TREE.format(library="PipelineDP"))
+        difference_sentences.append(_TREE_SENTENCE.format(library="PipelineDP"))
     if plan.noise is NoiseKind.GAUSSIAN:
         difference_sentences.append(
             "PipelineDP composes the privacy losses of all releases: its noise is that of the exact Gaussian "
             "mechanism, or up to 0.1 % more. Its documentation calls this accountant experimental."
         )
     elif Quantity.MEAN in plan.quantities:
-        difference_sentences.append(_SPLIT_MEAN.format(library="PipelineDP"))
+        difference_sentences.append(_SPLIT_MEAN_SENTENCE.format(library="PipelineDP"))
     refusal_sentences = _list_refusals(plan, "PipelineDP")
     if plan.has_quantile and plan.noise is NoiseKind.GAUSSIAN:
         refusal_sentences.append(
             "The error of a quantile in PipelineDP's tree is known with Laplace noise alone: OpenDP, Tumult and plain "
             "Python have a program with Gaussian noise."
         )
-    return _write(plan, Program.PIPELINEDP, difference_sentences, refusal_sentences)
+    return _write_program(plan, Program.PIPELINEDP, difference_sentences, refusal_sentences)
 
 
 def write_for_tumult(plan: ReleasePlan) -> Code:
@@ -261,8 +278,8 @@ def write_for_tumult(plan: ReleasePlan) -> Code:
             "the user; the session counts one of these rows and bounds what stands in it."
         )
     if Quantity.MEAN in plan.quantities and plan.noise is NoiseKind.LAPLACE:
-        difference_sentences.append(_SPLIT_MEAN.format(library="Tumult"))
-    return _write(plan, Program.TUMULT, difference_sentences, _list_refusals(plan, "Tumult"))
+        difference_sentences.append(_SPLIT_MEAN_SENTENCE.format(library="Tumult"))
+    return _write_program(plan, Program.TUMULT, difference_sentences, _list_refusals(plan, "Tumult"))
 
 
 def write_for_bigquery(plan: ReleasePlan) -> Code:
@@ -273,23 +290,23 @@ def write_for_bigquery(plan: ReleasePlan) -> Code:
         "BigQuery has no accountant: nothing but these shares holds the sum of the epsilons.",
         "BigQuery draws Laplace noise whatever noise is chosen.",
         *weight_sentences,
-        *([_TREE.format(library="BigQuery")] if plan.has_quantile else []),
+        *([_TREE_SENTENCE.format(library="BigQuery")] if plan.has_quantile else []),
     ]
     if any(map(with_bigquery.makes_bins, (release.spec for release in plan.releases))):
-        refusal_sentences.append(with_bigquery.NO_BINS)
+        refusal_sentences.append(with_bigquery.NO_BINS_SENTENCE)
     query_texts = []
     for release in plan.releases if not refusal_sentences else ():
-        release_epsilon = plan.compute_total(Program.BIGQUERY) * release.num_parts / NUM_PARTS
+        release_epsilon = plan.compute_total_budget(Program.BIGQUERY) * release.num_parts / NUM_PARTS
         if release_epsilon < EPSILON_RANGE[0]:
             refusal_sentences.append(f"The share of {release.name} is too small for a query of its own.")
             break
         single_spec = replace(release.spec, epsilon=release_epsilon, noise=NoiseKind.LAPLACE, delta=None)
         query_texts.append(f"-- {release.name}\n{with_bigquery.write_statements(single_spec)}")
         difference_sentences += with_bigquery.list_differences(single_spec)
-    return common.assemble(
+    return common.assemble_code(
         spec,
-        with_bigquery.LIBRARY,
-        with_bigquery.RELATION,
+        with_bigquery.LIBRARY_NAME,
+        with_bigquery.RELATION_SENTENCE,
         refusal_sentences or list(dict.fromkeys(difference_sentences)),
         "" if refusal_sentences else "\n\n".join(query_texts),
         language="sql",
@@ -298,15 +315,15 @@ def write_for_bigquery(plan: ReleasePlan) -> Code:
     )
 
 
-_TREE = (
+_TREE_SENTENCE = (
     "{library} finds quantiles in a tree with noise on every node, which errs more than OpenDP. Where this library is "
     "chosen on the page, shares and errors are for it."
 )
-_NO_SPREAD = (
+_NO_SPREAD_SENTENCE = (
     "For {library} there is no program with a variance: plain Python and OpenDP release three sums at one share, which "
     "{library} would split between them."
 )
-_SPLIT_MEAN = (
+_SPLIT_MEAN_SENTENCE = (
     "{library} gives half of the mean's share to the sum and half to the number of rows. OpenDP and plain Python "
     "release a pair of sums at one share, with less noise; where this library is chosen on the page, shares and errors "
     "are for it."
@@ -315,8 +332,8 @@ _SPLIT_MEAN = (
 
 def _drop_shared_count(plan: ReleasePlan) -> ReleasePlan:
     """Return the releases without a count that only means need, for libraries that release each mean by itself."""
-    kept_releases = tuple(release for release in plan.releases if release.name != SHARED_COUNT)
-    return replace(plan, releases=tuple(replace(release, rows_from="") for release in kept_releases))
+    kept_releases = tuple(release for release in plan.releases if release.name != SHARED_COUNT_NAME)
+    return replace(plan, releases=tuple(replace(release, rows_release="") for release in kept_releases))
 
 
 def _has_row_weights(spec: ReleaseSpec) -> bool:
@@ -352,9 +369,9 @@ def _replace_weights_by_rows(release: ReleaseShare) -> ReleaseShare:
 def _list_refusals(plan: ReleasePlan, library_name: str) -> list[str]:
     """List the sentences on why a library has no program; none if it has one."""
     clamps_users = any(release.spec.clamps_users for release in plan.releases)
-    refusal_sentences = [common.CLAMPS_ROWS.format(library=library_name)] if clamps_users else []
-    if plan.quantities & set(SPREADS):
-        refusal_sentences.append(_NO_SPREAD.format(library=library_name))
+    refusal_sentences = [common.CLAMPS_ROWS_SENTENCE.format(library=library_name)] if clamps_users else []
+    if plan.quantities & set(SPREAD_QUANTITIES):
+        refusal_sentences.append(_NO_SPREAD_SENTENCE.format(library=library_name))
     if len(plan.value_columns) > 1 and library_name != Program.BIGQUERY.value:
         refusal_sentences.append(
             f"For {library_name} there is no program of several value columns: plain Python and OpenDP have it."
@@ -376,28 +393,28 @@ def _list_common_differences(plan: ReleasePlan, uses_rho: bool = True) -> list[s
     if plan.zero_names:
         zero_names_text = " and ".join(plan.zero_names)
         sentences.append(f"Published as 0, as any noise would be more than it is worth: {zero_names_text}.")
-    if plan.quantities & set(PER_GROUP):
-        sentences.append(common.PUBLIC_GROUPS)
+    if plan.quantities & set(GROUP_QUANTITIES):
+        sentences.append(common.PUBLIC_GROUPS_SENTENCE)
     if Quantity.MEAN in plan.quantities:
-        sentences.append(common.AT_LEAST_ONE)
+        sentences.append(common.AT_LEAST_ONE_SENTENCE)
     shares_source_text = "come from where the bounds come from, and say as much about the data"
     return [*sentences, f"Shares of the budget {shares_source_text}."]
 
 
-_LIBRARIES: dict[Program, tuple[str, Any, str]] = {
-    Program.PYTHON: ("several_python.py", with_python, common.ADD_OR_REMOVE),
-    Program.OPENDP: ("several_opendp.py", with_opendp, with_opendp.RELATION),
-    Program.PIPELINEDP: ("several_pipelinedp.py", with_pipelinedp, common.ADD_OR_REMOVE),
-    Program.TUMULT: ("several_tumult.py", with_tumult, with_tumult.RELATION),
+_MODULES_BY_PROGRAM: dict[Program, tuple[str, Any, str]] = {
+    Program.PYTHON: ("several_python.py", with_python, common.ADD_OR_REMOVE_SENTENCE),
+    Program.OPENDP: ("several_opendp.py", with_opendp, with_opendp.RELATION_SENTENCE),
+    Program.PIPELINEDP: ("several_pipelinedp.py", with_pipelinedp, common.ADD_OR_REMOVE_SENTENCE),
+    Program.TUMULT: ("several_tumult.py", with_tumult, with_tumult.RELATION_SENTENCE),
 }
 """Template, module with name and requirements, and relation of neighbours."""
 
 
-def _write(
+def _write_program(
     plan: ReleasePlan, program: Program, sentences: Sequence[str], refusal_sentences: Sequence[str] = ()
 ) -> Code:
     """Build the program of several releases; without text, but with the sentences, if it is refused."""
-    template_name, library_module, relation_sentence = _LIBRARIES[program]
+    template_name, library_module, relation_sentence = _MODULES_BY_PROGRAM[program]
     spec, body_text = plan.reading_spec, ""
     uses_loss_accountant = program is Program.PIPELINEDP and plan.noise is NoiseKind.GAUSSIAN
     value_columns = plan.value_columns
@@ -407,21 +424,21 @@ def _write(
             template_name,
             spec,
             plan=plan,
-            total=None if uses_loss_accountant else plan.compute_total(program),
+            total=None if uses_loss_accountant else plan.compute_total_budget(program),
             by_rho=plan.has_quantile or program is not Program.PYTHON,
             releases=[_list_template_values(plan, release, program) for release in plan.releases],
             parts_by_name={release.name: release.num_parts for release in plan.releases},
             names=sorted(quantity.name for quantity in plan.quantities),
-            candidates=getattr(library_module, "CANDIDATES", 0),
+            candidates=getattr(library_module, "NUM_CANDIDATES", 0),
             tidy=is_short,
             further=value_columns[1:],
             replacement_by_column=_find_replacements(plan),
         )
-    requirements_text = with_opendp.POLARS if is_short else library_module.NEEDS
+    requirements_text = with_opendp.POLARS_REQUIREMENTS if is_short else library_module.REQUIREMENTS
     requirements_text += " dp-accounting" if uses_loss_accountant else ""
-    return common.assemble(
+    return common.assemble_code(
         spec,
-        library_module.LIBRARY,
+        library_module.LIBRARY_NAME,
         relation_sentence,
         refusal_sentences or sentences,
         body_text,
@@ -436,24 +453,24 @@ def _find_noise(
 ) -> release_noise.ReleaseNoise | None:
     """Find the noise that the program of a release reports."""
     release_noise_law, rows_noise = plan.find_noise(release, program), None
-    if release.rows_from and program in (Program.PYTHON, Program.OPENDP):
-        (count_releases,) = (other for other in plan.releases if other.name == release.rows_from)
+    if release.rows_release and program in (Program.PYTHON, Program.OPENDP):
+        (count_releases,) = (other for other in plan.releases if other.name == release.rows_release)
         rows_noise = plan.find_noise(count_releases, program)
     return release_noise.find_release_noise(release.spec, program, release_noise_law, rows_noise)
 
 
 def _find_replacements(plan: ReleasePlan) -> dict[str, float]:
     """Find for each column of values what stands for a cell without a number: the lower end of a range, or 0."""
-    specs = [release.spec for release in plan.releases if release.spec.quantity in OF_VALUES]
+    specs = [release.spec for release in plan.releases if release.spec.quantity in VALUE_QUANTITIES]
     replacement_by_column = dict.fromkeys(plan.value_columns, 0.0)
-    return replacement_by_column | {c.value_column: c.lower for c in specs if c.lower is not None}
+    return replacement_by_column | {spec.value_column: spec.lower for spec in specs if spec.lower is not None}
 
 
 def _list_template_values(plan: ReleasePlan, release: ReleaseShare, program: Program) -> dict[str, Any]:
     """Return the values that the template uses for one release, by name."""
     spec = release.spec
     min_total, max_total = spec.min_total, spec.max_total
-    column_index = plan.value_columns.index(spec.value_column) if spec.quantity in OF_VALUES else 0
+    column_index = plan.value_columns.index(spec.value_column) if spec.quantity in VALUE_QUANTITIES else 0
     specs = [release.spec for release in plan.releases]
     distinct_ranges = {(spec.lower, spec.upper) for spec in specs if spec.lower is not None}
     has_own_range = len(distinct_ranges) > 1 and spec.lower is not None
@@ -469,7 +486,7 @@ def _list_template_values(plan: ReleasePlan, release: ReleaseShare, program: Pro
         "max_groups": spec.max_groups,
         "threshold": spec.threshold,
         "clamps_users": spec.clamps_users,
-        "grows": spec.grows,
+        "grows": spec.reweights_rows,
         "user_share": spec.user_share,
         "weight_of_rows": spec.weight_of_rows,
         "weight_of_users": spec.weight_of_users,
@@ -480,6 +497,6 @@ def _list_template_values(plan: ReleasePlan, release: ReleaseShare, program: Pro
         "low": min_total,
         "high": max_total,
         "most": None if max_total is None else max(abs(min_total), abs(max_total)),
-        "rows_from": release.rows_from,
+        "rows_release": release.rows_release,
         "noise": _find_noise(plan, release, program),
     }

@@ -20,26 +20,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpcore.code import common, with_selection
-from dpcore.code.choice import OF_VALUES, PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.common import quote_sql_name
+from dpcore.code.release_spec import GROUP_QUANTITIES, VALUE_QUANTITIES, Code, Quantity, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
 from dpcore.data.row_filter import fold_text
 
-LIBRARY = "BigQuery"
-RELATION = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
-_LARGEST = 1e100
+LIBRARY_NAME = "BigQuery"
+RELATION_SENTENCE = "Neighbouring data differ by one privacy unit, added or removed with all its rows."
+_LARGEST_VALUE = 1e100
 """Larger amounts, infinities and NaN are not counted as numbers: their sums and squares would not be finite."""
-_SAMPLED = (
+_SAMPLED_ROWS_SENTENCE = (
     "BigQuery has no bound on rows per user. The first statement draws the rows at random; what BigQuery's guarantee "
     "rests on is contribution_bounds_per_group in the second, which clamps what a user adds, whatever the first does."
 )
 
-NO_BINS = (
+NO_BINS_SENTENCE = (
     "BigQuery's statements make no bins, periods and filters; plain Python does. Or add a column with the bin or the "
     "period of each row, filter the rows in a view, and list the names of the bins."
 )
-_FINDS_GROUPS = (
+_FINDS_GROUPS_SENTENCE = (
     "BigQuery finds the groups itself, privately; the page takes the list of groups as public. If the page has the "
     "list, rows of other groups are left out first."
 )
@@ -47,18 +47,18 @@ _FINDS_GROUPS = (
 
 def makes_bins(spec: ReleaseSpec) -> bool:
     """Return True if groups are bins of numbers or dates, rows are filtered, or the unit has a period of time."""
-    return (bool(spec.edges) and spec.quantity in PER_GROUP) or bool(
-        spec.read_as.periods or spec.read_as.filters
+    return (bool(spec.edges) and spec.quantity in GROUP_QUANTITIES) or bool(
+        spec.reading_layout.periods or spec.reading_layout.filters
     )
 
 
 def is_of_one_column(spec: ReleaseSpec) -> bool:
     """Return True if one column holds the values and names the groups."""
     is_named_twice = spec.value_column == spec.group_column
-    return is_named_twice and spec.quantity in PER_GROUP and spec.quantity in OF_VALUES
+    return is_named_twice and spec.quantity in GROUP_QUANTITIES and spec.quantity in VALUE_QUANTITIES
 
 
-def write(spec: ReleaseSpec) -> Code:
+def write_program(spec: ReleaseSpec) -> Code:
     """Write the statements of a release, or only the sentences on why there are none."""
     refusals = with_selection.list_refusals(spec, Program.BIGQUERY)
     if spec.selection is not None and not refusals:
@@ -68,16 +68,16 @@ def write(spec: ReleaseSpec) -> Code:
     has_query = spec.is_in_every_library and not (makes_bins(spec) or is_of_one_column(spec) or refusals)
     body_text = write_statements(spec) if has_query else ""
     sentences = refusals or list_differences(spec)
-    return common.assemble(spec, LIBRARY, RELATION, sentences, body_text, language="sql")
+    return common.assemble_code(spec, LIBRARY_NAME, RELATION_SENTENCE, sentences, body_text, language="sql")
 
 
 def list_differences(spec: ReleaseSpec) -> list[str]:
     """List sentences on what differs from the page, or on why there are no statements."""
     quantity, is_smooth = spec.quantity, spec.threshold is not None
     if quantity is Quantity.CLASSIFIER:
-        return [common.NOWHERE.format(library="BigQuery")]
+        return [common.NO_TRAINING_SENTENCE.format(library="BigQuery")]
     if spec.clamps_users:
-        return [common.CLAMPS_ROWS.format(library="BigQuery")]
+        return [common.CLAMPS_ROWS_SENTENCE.format(library="BigQuery")]
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "PERCENTILE_CONT counts all rows alike, so smooth weights cannot be expressed. The closest "
@@ -104,11 +104,11 @@ def list_differences(spec: ReleaseSpec) -> list[str]:
             "option is the pair of bounds; plain Python has the norm."
         ]
     if makes_bins(spec):
-        return [NO_BINS]
+        return [NO_BINS_SENTENCE]
     if is_of_one_column(spec):
         return ["BigQuery's statements need a column of groups beside that of the values: add a copy of it."]
     differences = [common.describe_public_counts(spec), common.describe_replacement(spec)]
-    differences += [*_describe_reading(spec), *_describe_bounds(spec)]
+    differences += [*_list_reading_sentences(spec), *_list_bound_sentences(spec)]
     if spec.delta is None:
         differences.append(
             f"BigQuery asks for a delta, which this question does not have: {common.DELTA_WHERE_NONE!r} stands in "
@@ -120,16 +120,16 @@ def list_differences(spec: ReleaseSpec) -> list[str]:
     return [*differences, f"BigQuery also leaves out groups with few users, {split_cost_text}."]
 
 
-def _describe_reading(spec: ReleaseSpec) -> list[str]:
+def _list_reading_sentences(spec: ReleaseSpec) -> list[str]:
     """List sentences on how the statements read rows and values."""
     notes = ["The statements were checked for their syntax and their options; nobody ran them in BigQuery."]
-    if spec.read_as.missing_is_a_user:
+    if spec.reading_layout.missing_is_a_user:
         notes.append("Rows that name no user are left out here; in Sweet Spot they count as one user.")
-    if spec.read_as.dropped_column:
+    if spec.reading_layout.dropped_column:
         notes.append(
             "Rows whose value is no number up to ±1e100 are left out, as on the page. Load the column as numbers."
         )
-    elif spec.quantity in OF_VALUES:
+    elif spec.quantity in VALUE_QUANTITIES:
         notes.append(
             f"A value that is no number up to ±1e100 (NULL, other text than yes or no, marks between thousands) counts "
             f"as {_choose_replacement(spec)!r}, so that no cell stops the query. Load the column as numbers."
@@ -137,7 +137,7 @@ def _describe_reading(spec: ReleaseSpec) -> list[str]:
     return notes
 
 
-def _describe_bounds(spec: ReleaseSpec) -> list[str]:
+def _list_bound_sentences(spec: ReleaseSpec) -> list[str]:
     """List sentences on how the statements bound what a user adds."""
     quantity = spec.quantity
     if quantity is Quantity.MEAN and spec.threshold is not None:
@@ -147,7 +147,7 @@ def _describe_bounds(spec: ReleaseSpec) -> list[str]:
         ]
     if quantity is Quantity.MEAN:
         average_sentence_part = "in BigQuery it averages users' averages, which is another quantity"
-        return [_SAMPLED, f"AVG is not used: {average_sentence_part}."]
+        return [_SAMPLED_ROWS_SENTENCE, f"AVG is not used: {average_sentence_part}."]
     if quantity is Quantity.COUNT:
         return [
             "BigQuery has no bound on rows per user, but clamping a user's count at it gives the same count. "
@@ -155,13 +155,13 @@ def _describe_bounds(spec: ReleaseSpec) -> list[str]:
         ]
     if quantity is Quantity.GROUP_MEANS:
         return [
-            _FINDS_GROUPS,
-            common.SPLIT_MEANS,
+            _FINDS_GROUPS_SENTENCE,
+            common.SPLIT_MEANS_SENTENCE,
             "AVG is not used: in BigQuery it averages users' averages, which is another quantity. The first statement "
             "draws the rows; the guarantee rests on contribution_bounds_per_group, which clamps what a user adds.",
         ]
-    if quantity in PER_GROUP:
-        return [_FINDS_GROUPS]
+    if quantity in GROUP_QUANTITIES:
+        return [_FINDS_GROUPS_SENTENCE]
     if quantity is Quantity.QUANTILE:
         return [
             "You cannot choose a bound on rows. ZetaSQL, whose language BigQuery has, keeps at most 5 rows per user "
@@ -174,12 +174,12 @@ def _describe_bounds(spec: ReleaseSpec) -> list[str]:
 def write_statements(spec: ReleaseSpec) -> str:
     """Write the statements of a release that BigQuery has."""
     unit_columns_sql = [quote_sql_name(name) for name in spec.privacy_unit]
-    yes_text = spec.read_as.yes_text if spec.value_column == spec.read_as.share_column else ""
+    yes_text = spec.reading_layout.yes_text if spec.value_column == spec.reading_layout.share_column else ""
     group_sql = quote_sql_name(spec.group_column)
-    columns_sql = [*unit_columns_sql, group_sql] if spec.quantity in PER_GROUP else unit_columns_sql
+    columns_sql = [*unit_columns_sql, group_sql] if spec.quantity in GROUP_QUANTITIES else unit_columns_sql
     value_sql = quote_sql_name(spec.value_column)
     groups_sql = ", ".join(quote_sql_name(name, '"') for name in spec.groups)
-    needs_values, dropped_column = spec.quantity in OF_VALUES, spec.read_as.dropped_column
+    needs_values, dropped_column = spec.quantity in VALUE_QUANTITIES, spec.reading_layout.dropped_column
     is_mean = spec.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS)
     mean_template_values = _list_mean_values(spec) if is_mean else {}
     return common.render_program(
@@ -194,7 +194,7 @@ def write_statements(spec: ReleaseSpec) -> str:
         table=quote_sql_name(spec.bigquery_table),
         named=[name for name in dict.fromkeys(columns_sql) if not (needs_values and name == value_sql)],
         value=value_sql,
-        largest=_LARGEST,
+        largest=_LARGEST_VALUE,
         dropped=bool(dropped_column),
         yes=quote_sql_name(fold_text(yes_text), '"') if yes_text else "",
         # Rows without a number are dropped by the column of the values, so there is one column of numbers.
@@ -202,15 +202,15 @@ def write_statements(spec: ReleaseSpec) -> str:
         unread=_choose_replacement(spec),
         group=group_sql,
         in_list=f" AND {group_sql} IN ({groups_sql})" if spec.groups else "",
-        public_rows=common.PUBLIC_ROWS,
+        public_rows=common.PUBLIC_ROWS_SENTENCE,
         **mean_template_values,
     )
 
 
 def _choose_replacement(spec: ReleaseSpec) -> float:
     """Return the number that replaces a value that is no number: the page's constant, the lower end, or 0."""
-    if spec.read_as.missing_constant is not None:
-        return spec.read_as.missing_constant
+    if spec.reading_layout.missing_constant is not None:
+        return spec.reading_layout.missing_constant
     return 0.0 if spec.lower is None or spec.max_total is not None else spec.lower
 
 
@@ -221,15 +221,15 @@ def _list_mean_values(spec: ReleaseSpec) -> dict[str, float | str]:
     """
     assert spec.lower is not None
     assert spec.upper is not None
-    start = spec.lower if spec.has_public_counts else spec.lower + (spec.upper - spec.lower) / 2.0
+    origin = spec.lower if spec.has_public_counts else spec.lower + (spec.upper - spec.lower) / 2.0
     value_sql = quote_sql_name(spec.value_column)
     clamped_sql = f"LEAST(GREATEST({value_sql}, {spec.lower!r}), {spec.upper!r})"
     max_weight: float | int = spec.max_rows if spec.max_rows is not None else spec.threshold or 0.0
     return {
-        "start": start,
+        "start": origin,
         "shifted": clamped_sql
-        if start == 0.0
-        else f"{clamped_sql} - {f'({start!r})' if start < 0.0 else repr(start)}",
-        "low": max_weight * (spec.lower - start) + 0.0,  # No negative zero.
-        "high": max_weight * (spec.upper - start),
+        if origin == 0.0
+        else f"{clamped_sql} - {f'({origin!r})' if origin < 0.0 else repr(origin)}",
+        "low": max_weight * (spec.lower - origin) + 0.0,  # No negative zero.
+        "high": max_weight * (spec.upper - origin),
     }

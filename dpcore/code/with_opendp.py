@@ -14,37 +14,41 @@ import re
 from typing import Any
 
 from dpcore.code import common, with_selection
-from dpcore.code.choice import PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
+from dpcore.code.release_spec import GROUP_QUANTITIES, Code, Quantity, ReleaseSpec
 from dpcore.common.programs import Program
 from dpcore.data.tables import FileKind
 
-LIBRARY = "OpenDP 0.16"
-POLARS = "pip install 'opendp[polars]>=0.16,<0.17'"
-NEEDS = f"{POLARS} pandas"
-SELECTION_NEEDS = "pip install 'opendp>=0.16,<0.17' pandas"
-RELATION = (
-    f"{common.ADD_OR_REMOVE} unit_of(contributions=1, identifier=...) declares this; changes=1 in its place would "
-    "replace one user."
+LIBRARY_NAME = "OpenDP 0.16"
+POLARS_REQUIREMENTS = "pip install 'opendp[polars]>=0.16,<0.17'"
+REQUIREMENTS = f"{POLARS_REQUIREMENTS} pandas"
+SELECTION_REQUIREMENTS = "pip install 'opendp>=0.16,<0.17' pandas"
+RELATION_SENTENCE = (
+    f"{common.ADD_OR_REMOVE_SENTENCE} unit_of(contributions=1, identifier=...) declares this; changes=1 in its place "
+    "would replace one user."
 )
-CANDIDATES = 1001
-VECTOR_OF_BOTH = (
+NUM_CANDIDATES = 1001
+PAIRED_SUMS_SENTENCE = (
     "OpenDP's context would split the budget between sums and rows. Polars keeps the bound, and OpenDP's mechanism "
     "adds the noise to one vector of them: that no user adds more to it rests on this program."
 )
 
 
-def write(spec: ReleaseSpec) -> Code:
+def write_program(spec: ReleaseSpec) -> Code:
     """Write the program of a release, or only the sentences on why there is none."""
     if spec.selection is not None:
-        return with_selection.write(spec, Program.OPENDP, LIBRARY, SELECTION_NEEDS)
+        return with_selection.write_program(spec, Program.OPENDP, LIBRARY_NAME, SELECTION_REQUIREMENTS)
     body_text = _render_body(spec) if spec.is_in_libraries else ""
     releases_vector = spec.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(spec)
     is_polars_query = spec.max_norm is None and not releases_vector
-    relation_sentence = RELATION if is_polars_query else common.ADD_OR_REMOVE
-    requirements_text = POLARS if has_short_program(spec) else common.add_readers(NEEDS, spec)
+    relation_sentence = RELATION_SENTENCE if is_polars_query else common.ADD_OR_REMOVE_SENTENCE
+    requirements_text = (
+        POLARS_REQUIREMENTS if has_short_program(spec) else common.add_readers(REQUIREMENTS, spec)
+    )
     differences = _list_differences(spec)
-    return common.assemble(spec, LIBRARY, relation_sentence, differences, body_text, requirements_text)
+    return common.assemble_code(
+        spec, LIBRARY_NAME, relation_sentence, differences, body_text, requirements_text
+    )
 
 
 def has_short_program(spec: ReleaseSpec) -> bool:
@@ -54,7 +58,7 @@ def has_short_program(spec: ReleaseSpec) -> bool:
     user's cell ends Polars' reader with lines of other users in its message. Besides, the need for more than a cast
     is itself private.
     """
-    table_layout, (file_layout, *other_layouts) = spec.read_as, spec.read_as.files
+    table_layout, (file_layout, *other_layouts) = spec.reading_layout, spec.reading_layout.files
     is_utf8_text = file_layout.kind is FileKind.TEXT and file_layout.encoding in ("utf-8", "ascii")
     is_utf8_text &= len(file_layout.separator) == 1
     is_one_file = (is_utf8_text or file_layout.kind is FileKind.PARQUET) and not other_layouts
@@ -66,7 +70,7 @@ def has_short_program(spec: ReleaseSpec) -> bool:
         or table_layout.has_missing_rule
         or bool(table_layout.yes_text or table_layout.filters)
     )
-    needs_marks = any(table_layout.decimal(column_name) for column_name in spec.number_columns)
+    needs_marks = any(table_layout.find_decimal_mark(column_name) for column_name in spec.number_columns)
     # Polars takes some names for patterns of names.
     column_names = (*spec.privacy_unit, spec.value_column, spec.group_column)
     has_plain_names = (
@@ -84,7 +88,7 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
     """List sentences on what differs from the page, or on why there is no program."""
     quantity, is_smooth = spec.quantity, spec.threshold is not None
     if quantity is Quantity.CLASSIFIER:
-        return [common.NOWHERE.format(library="OpenDP")]
+        return [common.NO_TRAINING_SENTENCE.format(library="OpenDP")]
     if quantity in _REFUSAL_BY_QUANTITY:
         return [_REFUSAL_BY_QUANTITY[quantity]]
     differences = [common.describe_public_counts(spec), common.describe_gaussian_noise(spec)]
@@ -96,8 +100,8 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
         ]
     if quantity is Quantity.QUANTILE:
         differences.append(
-            f"OpenDP picks from {CANDIDATES:,} candidates, laid evenly over the range, by permute-and-flip (McKenna "
-            "and Sheldon 2020); rows equal to a candidate are left out of its score."
+            f"OpenDP picks from {NUM_CANDIDATES:,} candidates, laid evenly over the range, by permute-and-flip "
+            "(McKenna and Sheldon 2020); rows equal to a candidate are left out of its score."
         )
     if quantity is Quantity.MODEL:
         differences.append(
@@ -105,16 +109,16 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
             "that gets the rows must provide the privacy. It must count a user's rows together (user-level DP, or "
             "group privacy for MAX_ROWS)."
         )
-    if quantity in PER_GROUP:
-        differences += [common.PUBLIC_GROUPS, common.describe_replacement(spec)]
-    if quantity in PER_GROUP and spec.max_norm is not None:
+    if quantity in GROUP_QUANTITIES:
+        differences += [common.PUBLIC_GROUPS_SENTENCE, common.describe_replacement(spec)]
+    if quantity in GROUP_QUANTITIES and spec.max_norm is not None:
         differences.append(
             "OpenDP's context bounds groups and rows one by one, not the norm of a user's whole vector. Polars brings "
             "the vectors to it, and OpenDP's mechanism adds the noise for that norm: that no vector exceeds it rests "
             "on this program."
         )
     if quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(spec):
-        differences.append(VECTOR_OF_BOTH)
+        differences.append(PAIRED_SUMS_SENTENCE)
     return differences
 
 
@@ -130,5 +134,5 @@ def _render_body(spec: ReleaseSpec) -> str:
     """Render the program without head and notes."""
     release_noise = find_release_noise(spec, Program.OPENDP)
     template_values: dict[str, Any] = {"tidy": has_short_program(spec), "noise": release_noise}
-    template_values |= {"candidates": CANDIDATES, "public_rows": common.PUBLIC_ROWS}
+    template_values |= {"candidates": NUM_CANDIDATES, "public_rows": common.PUBLIC_ROWS_SENTENCE}
     return common.render_program("with_opendp.py", spec, **template_values)

@@ -13,23 +13,25 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.code import common, with_selection
-from dpcore.code.choice import PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
+from dpcore.code.release_spec import GROUP_QUANTITIES, Code, Quantity, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
 
-LIBRARY = "PipelineDP 0.3"
-NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
+LIBRARY_NAME = "PipelineDP 0.3"
+REQUIREMENTS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
 
 
-def write(spec: ReleaseSpec) -> Code:
+def write_program(spec: ReleaseSpec) -> Code:
     """Write the program of a release, or only the sentences on why there is none."""
     refusals = with_selection.list_refusals(spec, Program.PIPELINEDP)
     body_text = _render_body(spec) if spec.is_in_every_library and not refusals else ""
-    needs_text = f"{NEEDS} dp-accounting" if composes_losses(spec) else NEEDS
+    needs_text = f"{REQUIREMENTS} dp-accounting" if composes_losses(spec) else REQUIREMENTS
     requirements_text = common.add_readers(needs_text, spec)
     differences = refusals or _list_differences(spec)
-    return common.assemble(spec, LIBRARY, common.ADD_OR_REMOVE, differences, body_text, requirements_text)
+    return common.assemble_code(
+        spec, LIBRARY_NAME, common.ADD_OR_REMOVE_SENTENCE, differences, body_text, requirements_text
+    )
 
 
 def composes_losses(spec: ReleaseSpec) -> bool:
@@ -42,9 +44,9 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
     """List sentences on what differs from the page, or on why there is no program."""
     quantity, is_smooth = spec.quantity, spec.threshold is not None
     if quantity is Quantity.CLASSIFIER:
-        return [common.NOWHERE.format(library="PipelineDP")]
+        return [common.NO_TRAINING_SENTENCE.format(library="PipelineDP")]
     if spec.clamps_users:
-        return [common.CLAMPS_ROWS.format(library="PipelineDP")]
+        return [common.CLAMPS_ROWS_SENTENCE.format(library="PipelineDP")]
     differences = [common.describe_public_counts(spec)]
     if spec.noise is NoiseKind.GAUSSIAN:
         differences.append(
@@ -60,7 +62,7 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
         )
     differences.append(common.describe_clamped_mean(spec))
     if common.has_noisy_rows(spec) and spec.noise is NoiseKind.LAPLACE:
-        differences.append(common.SPLIT_MEAN)
+        differences.append(common.SPLIT_MEAN_SENTENCE)
     if quantity is Quantity.QUANTILE and is_smooth:
         return [
             "PipelineDP's percentiles count all rows alike, so smooth weights cannot be expressed. The "
@@ -82,17 +84,17 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
             "max_partitions_contributed; plain Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
-        return [common.NO_WEIGHTS.format(library="PipelineDP")]
+        return [common.NO_WEIGHTS_SENTENCE.format(library="PipelineDP")]
     if spec.max_norm is not None:
         return [
             "PipelineDP has no bound on the norm of what a user adds to all partitions. The closest option is the pair "
             "of bounds, max_partitions_contributed with max_contributions_per_partition; plain Python has the norm."
         ]
-    if quantity in PER_GROUP:
-        groups_sentence = common.PUBLIC_GROUPS if spec.selection is None else with_selection.SELECTED
+    if quantity in GROUP_QUANTITIES:
+        groups_sentence = common.PUBLIC_GROUPS_SENTENCE if spec.selection is None else with_selection.SELECTED
         differences += [groups_sentence, common.describe_replacement(spec)]
     if quantity is Quantity.GROUP_MEANS:
-        differences += [] if spec.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS]
+        differences += [] if spec.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS_SENTENCE]
     return differences
 
 
@@ -105,7 +107,7 @@ def _render_body(spec: ReleaseSpec) -> str:
     """Render the program without head and notes."""
     release_noise = find_release_noise(spec, Program.PIPELINEDP)
     template_values: dict[str, Any] = {"percents": list_percents(spec), "noise": release_noise}
-    template_values["public_rows"] = common.PUBLIC_ROWS
+    template_values["public_rows"] = common.PUBLIC_ROWS_SENTENCE
     template_values["composes_losses"] = composes_losses(spec)
     selection = spec.selection
     template_values["total_epsilon"] = spec.epsilon + (selection.epsilon if selection else 0.0)

@@ -8,30 +8,32 @@ https://docs.opendp.org/en/v0.16.0/api/python/opendp.measurements.html
 from __future__ import annotations
 
 from dpcore.code import common, with_selection
-from dpcore.code.choice import PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
+from dpcore.code.release_spec import GROUP_QUANTITIES, Code, Quantity, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program, find_exact_sigma
 
-LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
-NEEDS = "pip install 'opendp>=0.16,<0.17' pandas"
-REPLACE = "Neighbouring data differ in one user's values; everybody's number of rows is public."
-REPLACE_LABELS = (
+LIBRARY_NAME = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
+REQUIREMENTS = "pip install 'opendp>=0.16,<0.17' pandas"
+REPLACE_SENTENCE = "Neighbouring data differ in one user's values; everybody's number of rows is public."
+REPLACE_LABELS_SENTENCE = (
     "Neighbouring data differ in the labels of one user. The features, whose rows they are, and the weights C are "
     "taken as public: this protects labels, and nothing else."
 )
-CANDIDATES = 2000
+NUM_CANDIDATES = 2000
 
 
-def write(spec: ReleaseSpec) -> Code:
+def write_program(spec: ReleaseSpec) -> Code:
     """Write the program of a release in plain Python; for a classifier, the one that trains it."""
     if spec.quantity is Quantity.CLASSIFIER:
         return _write_classifier(spec)
     if spec.selection is not None:
-        return with_selection.write(spec, Program.PYTHON, LIBRARY, NEEDS)
-    relation_sentence = REPLACE if spec.has_public_counts else common.ADD_OR_REMOVE
-    relation_sentence = REPLACE_LABELS if spec.quantity is Quantity.COEFFICIENTS else relation_sentence
+        return with_selection.write_program(spec, Program.PYTHON, LIBRARY_NAME, REQUIREMENTS)
+    relation_sentence = REPLACE_SENTENCE if spec.has_public_counts else common.ADD_OR_REMOVE_SENTENCE
+    relation_sentence = (
+        REPLACE_LABELS_SENTENCE if spec.quantity is Quantity.COEFFICIENTS else relation_sentence
+    )
     differences = [common.describe_clamped_mean(spec)]
     if spec.quantity is Quantity.MODEL:
         differences.append(
@@ -39,10 +41,10 @@ def write(spec: ReleaseSpec) -> Code:
             "user's rows together (user-level DP, or group privacy for MAX_ROWS)."
         )
     if spec.quantity is Quantity.QUANTILE:
-        candidates_text = f"{CANDIDATES:,} values laid evenly between the ends of the base"
+        candidates_text = f"{NUM_CANDIDATES:,} values laid evenly between the ends of the base"
         differences.append(f"The answer is picked from {candidates_text}.")
-    if spec.quantity in PER_GROUP:
-        differences += [common.PUBLIC_GROUPS, common.describe_replacement(spec)]
+    if spec.quantity in GROUP_QUANTITIES:
+        differences += [common.PUBLIC_GROUPS_SENTENCE, common.describe_replacement(spec)]
     if spec.quantity is Quantity.TASK_WEIGHTS:
         differences.append(
             "The list of tasks, their sizes and the number of users must be public numbers. The noise covers weighted "
@@ -59,17 +61,19 @@ def write(spec: ReleaseSpec) -> Code:
     if spec.noise is NoiseKind.GAUSSIAN and spec.delta is not None:
         sigma = find_exact_sigma(spec.epsilon, spec.delta)
     template_values = {"sigma": sigma, "noise": find_release_noise(spec, Program.PYTHON)}
-    body_text = common.render_program("with_python.py", spec, candidates=CANDIDATES, **template_values)
-    requirements_text = common.add_readers(NEEDS, spec)
-    return common.assemble(spec, LIBRARY, relation_sentence, differences, body_text, requirements_text)
+    body_text = common.render_program("with_python.py", spec, candidates=NUM_CANDIDATES, **template_values)
+    requirements_text = common.add_readers(REQUIREMENTS, spec)
+    return common.assemble_code(
+        spec, LIBRARY_NAME, relation_sentence, differences, body_text, requirements_text
+    )
 
 
 _CLASSIFIER_LIBRARY = "plain Python (pandas, NumPy)"
-_CLASSIFIER_NEEDS = "pip install numpy pandas"
+_CLASSIFIER_REQUIREMENTS = "pip install numpy pandas"
 _SENTENCE_BY_RELATION = {
-    Neighbours.ADD_OR_REMOVE_USER: common.ADD_OR_REMOVE,
+    Neighbours.ADD_OR_REMOVE_USER: common.ADD_OR_REMOVE_SENTENCE,
     Neighbours.REPLACE_USER: "Neighbouring data differ by one user, replaced by another with all their rows.",
-    Neighbours.REPLACE_VALUES: REPLACE,
+    Neighbours.REPLACE_VALUES: REPLACE_SENTENCE,
 }
 _CLASSIFIER_DIFFERENCES = (
     "The noise comes from NumPy's floating-point generator: right for trying out, but open to attacks on floating "
@@ -98,8 +102,8 @@ def _write_classifier(spec: ReleaseSpec) -> Code:
     template_name = "classifier.py" if training.rule is None else "classifier_by_rule.py"
     literals_by_name = {"numbers": f"{{{number_ranges_literal}}}", "levels": f"{{{levels_literal}}}"}
     body_text = common.render_program(template_name, spec, training=training, **literals_by_name)
-    requirements_text = common.add_readers(_CLASSIFIER_NEEDS, spec)
-    return common.assemble(
+    requirements_text = common.add_readers(_CLASSIFIER_REQUIREMENTS, spec)
+    return common.assemble_code(
         spec,
         _CLASSIFIER_LIBRARY,
         _SENTENCE_BY_RELATION[spec.neighbours],

@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 from dpcore.code import common
-from dpcore.code.choice import Code, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
+from dpcore.code.release_spec import Code, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, find_exact_sigma
 
 GEOMETRIC, LAPLACE, GAUSSIAN = "truncated geometric", "Laplace threshold", "Gaussian threshold"
-"""Rules, as `dpcore.code.choice.GroupSelection` names them."""
+"""Rules, as `dpcore.code.release_spec.GroupSelection` names them."""
 SELECTED = (
     "Groups are selected privately, by the users that keep them. A group that is not released is missing, whatever it "
     "holds. The budget of both parts together covers the list of released groups and their noisy amounts."
 )
-_ONLY_PAIRS = (
+_ONLY_PAIRS_SENTENCE = (
     "{library} selects groups privately for the pair of bounds only, not for a bound on whole vectors."
 )
 
@@ -35,7 +35,7 @@ def list_refusals(spec: ReleaseSpec, program: Program) -> list[str]:
     if selection is None:
         return []
     if spec.max_norm is not None:
-        return [_ONLY_PAIRS.format(library=program_name)]
+        return [_ONLY_PAIRS_SENTENCE.format(library=program_name)]
     is_gaussian = spec.noise is NoiseKind.GAUSSIAN
     if program in (Program.PYTHON, Program.OPENDP) and selection.rule == GEOMETRIC:
         return [
@@ -64,7 +64,7 @@ def list_refusals(spec: ReleaseSpec, program: Program) -> list[str]:
     return []
 
 
-def write(spec: ReleaseSpec, program: Program, library_name: str, requirements_text: str) -> Code:
+def write_program(spec: ReleaseSpec, program: Program, library_name: str, requirements_text: str) -> Code:
     """Write the program with a private selection of groups, for plain Python or OpenDP, or only why there is none."""
     selection, refusals = spec.selection, list_refusals(spec, program)
     assert selection is not None
@@ -80,6 +80,11 @@ def write(spec: ReleaseSpec, program: Program, library_name: str, requirements_t
             template_values["selection_sigma"] = find_exact_sigma(selection.epsilon, selection.delta / 2.0)
         body_text = common.render_program("with_selection.py", spec, **template_values)
     requirements_text = common.add_readers(requirements_text, spec)
-    return common.assemble(
-        spec, library_name, common.ADD_OR_REMOVE, refusals or differences, body_text, requirements_text
+    return common.assemble_code(
+        spec,
+        library_name,
+        common.ADD_OR_REMOVE_SENTENCE,
+        refusals or differences,
+        body_text,
+        requirements_text,
     )

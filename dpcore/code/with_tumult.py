@@ -9,36 +9,41 @@ github.com/opendp/tumult-analytics, src/tmlt/analytics/constraints/_truncation.p
 from __future__ import annotations
 
 from dpcore.code import common, with_selection
-from dpcore.code.choice import PER_GROUP, Code, Quantity, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
+from dpcore.code.release_spec import GROUP_QUANTITIES, Code, Quantity, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, convert_to_rho
 
-LIBRARY = "Tumult Analytics 0.21"
-NEEDS = "Java 17, Python 3.10 to 3.12, and pip install 'tmlt.analytics>=0.21,<0.22'"
-RELATION = f"{common.ADD_OR_REMOVE} That is what AddRowsWithID says."
+LIBRARY_NAME = "Tumult Analytics 0.21"
+REQUIREMENTS = "Java 17, Python 3.10 to 3.12, and pip install 'tmlt.analytics>=0.21,<0.22'"
+RELATION_SENTENCE = f"{common.ADD_OR_REMOVE_SENTENCE} That is what AddRowsWithID says."
 
 
-def write(spec: ReleaseSpec) -> Code:
+def write_program(spec: ReleaseSpec) -> Code:
     """Write the program of a release, or only the sentences on why there is none."""
     rho = convert_to_rho(spec.epsilon, spec.delta) if spec.noise is NoiseKind.GAUSSIAN else None
     release_noise = find_release_noise(spec, Program.TUMULT)
-    template_values = {"rho": rho, "noise": release_noise, "public_rows": common.PUBLIC_ROWS}
+    template_values = {"rho": rho, "noise": release_noise, "public_rows": common.PUBLIC_ROWS_SENTENCE}
     body_text = ""
     refusals = with_selection.list_refusals(spec, Program.TUMULT)
     if spec.is_in_every_library and not refusals:
         body_text = common.render_program("with_tumult.py", spec, **template_values)
-    differences, requirements_text = refusals or _list_differences(spec), common.add_readers(NEEDS, spec)
-    return common.assemble(spec, LIBRARY, RELATION, differences, body_text, requirements_text)
+    differences, requirements_text = (
+        refusals or _list_differences(spec),
+        common.add_readers(REQUIREMENTS, spec),
+    )
+    return common.assemble_code(
+        spec, LIBRARY_NAME, RELATION_SENTENCE, differences, body_text, requirements_text
+    )
 
 
 def _list_differences(spec: ReleaseSpec) -> list[str]:
     """List sentences on what differs from the page, or on why there is no program."""
     quantity, is_smooth = spec.quantity, spec.threshold is not None
     if quantity is Quantity.CLASSIFIER:
-        return [common.NOWHERE.format(library="Tumult")]
+        return [common.NO_TRAINING_SENTENCE.format(library="Tumult")]
     if spec.clamps_users:
-        return [common.CLAMPS_ROWS.format(library="Tumult")]
+        return [common.CLAMPS_ROWS_SENTENCE.format(library="Tumult")]
     differences = [common.describe_public_counts(spec), common.describe_gaussian_noise(spec)]
     differences.append(common.describe_clamped_mean(spec))
     preparation_text = (
@@ -57,7 +62,7 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
             f"Tumult has no weights per user. Rows are added up with their weights {preparation_text}"
         )
     if common.has_noisy_rows(spec) and spec.noise is NoiseKind.LAPLACE:
-        differences.append(common.SPLIT_MEAN)
+        differences.append(common.SPLIT_MEAN_SENTENCE)
     if spec.max_rows is not None or spec.max_groups is not None:
         differences.append(
             "Tumult picks the rows that stay by a hash, the same in every run: what their choice does to the result "
@@ -82,14 +87,14 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
             "Python has the task weights."
         ]
     if quantity is Quantity.COEFFICIENTS:
-        return [common.NO_WEIGHTS.format(library="Tumult")]
+        return [common.NO_WEIGHTS_SENTENCE.format(library="Tumult")]
     if spec.max_norm is not None:
         return [
             "Tumult has no bound on the norm of what a user adds to all groups. The closest option is the pair of "
             "bounds, MaxGroupsPerID with MaxRowsPerGroupPerID; plain Python has the norm."
         ]
-    if quantity in PER_GROUP:
-        groups_sentence = common.PUBLIC_GROUPS if spec.selection is None else with_selection.SELECTED
+    if quantity in GROUP_QUANTITIES:
+        groups_sentence = common.PUBLIC_GROUPS_SENTENCE if spec.selection is None else with_selection.SELECTED
         differences += [groups_sentence, common.describe_replacement(spec)]
     if quantity is Quantity.GROUP_SUMS:
         differences.append(
@@ -97,5 +102,5 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
             "user and group, which it then bounds: adding or removing a user adds or removes their rows."
         )
     if quantity is Quantity.GROUP_MEANS:
-        differences += [] if spec.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS]
+        differences += [] if spec.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS_SENTENCE]
     return differences

@@ -84,23 +84,25 @@ class Minimum:
 class _Intervals(NamedTuple):
     """Open intervals, one entry each: their ends, the objective at both, and their lower bound."""
 
-    left: FloatArray
-    right: FloatArray
+    left_ends: FloatArray
+    right_ends: FloatArray
     split_at_left: Split
     split_at_right: Split
 
     def take(self, interval_indices: np.ndarray) -> _Intervals:
         """Return the intervals at these indices, or where a mask is True."""
-        end_splits = (_select(split, interval_indices) for split in (self.split_at_left, self.split_at_right))
-        return _Intervals(self.left[interval_indices], self.right[interval_indices], *end_splits)
+        end_splits = (
+            _select_points(split, interval_indices) for split in (self.split_at_left, self.split_at_right)
+        )
+        return _Intervals(self.left_ends[interval_indices], self.right_ends[interval_indices], *end_splits)
 
 
-def _select(point_split: Split, point_indices: np.ndarray | slice) -> Split:
+def _select_points(point_split: Split, point_indices: np.ndarray | slice) -> Split:
     """Return the parts of an objective at some of its points."""
     return Split(*(objective_part[..., point_indices] for objective_part in point_split))
 
 
-def _concatenate(first_split: Split, second_split: Split) -> Split:
+def _join_splits(first_split: Split, second_split: Split) -> Split:
     """Return the parts of an objective at the points of the first split, then of the second."""
     part_pairs = zip(first_split, second_split, strict=True)
     return Split(*(np.concatenate(part_pair, axis=-1) for part_pair in part_pairs))
@@ -139,28 +141,28 @@ def minimise(
     if is_integer:
         points = np.unique(np.clip(np.rint(points), low, high))
     split_at_points = compute_split(points)
-    values = split_at_points.values
-    best_index = int(np.argmin(values))
-    best_point, best_value = float(points[best_index]), float(values[best_index])
-    end_splits = (_select(split_at_points, point_slice) for point_slice in (slice(-1), slice(1, None)))
+    point_values = split_at_points.values
+    best_index = int(np.argmin(point_values))
+    best_point, best_value = float(points[best_index]), float(point_values[best_index])
+    end_splits = (_select_points(split_at_points, point_slice) for point_slice in (slice(-1), slice(1, None)))
     intervals = _Intervals(points[:-1], points[1:], *end_splits)
     # A single point is its own proof.
     proved_bound = best_value if points.size == 1 else math.inf
     num_evaluations, stop_reason = points.size, ""
     log_search_length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
-    while intervals.left.size:
+    while intervals.left_ends.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
         rising_at_left = intervals.split_at_left.rising
         lower_bounds = _largest_objective(intervals.split_at_right.falling_at_least + rising_at_left)
         # Two roots and not the root of a product, which could overflow.
-        midpoints = np.sqrt(intervals.left) * np.sqrt(intervals.right)
+        midpoints = np.sqrt(intervals.left_ends) * np.sqrt(intervals.right_ends)
         if is_integer:
             # Strictly inside, so that each half is smaller; between neighbours it falls on the right end and is
             # seen next.
-            smallest_midpoints = intervals.left + 1.0
-            largest_midpoints = np.maximum(intervals.right - 1.0, smallest_midpoints)
+            smallest_midpoints = intervals.left_ends + 1.0
+            largest_midpoints = np.maximum(intervals.right_ends - 1.0, smallest_midpoints)
             midpoints = np.clip(np.floor(midpoints), smallest_midpoints, largest_midpoints)
-        unsplittable_mask = (midpoints <= intervals.left) | (midpoints >= intervals.right)
+        unsplittable_mask = (midpoints <= intervals.left_ends) | (midpoints >= intervals.right_ends)
         if is_integer:  # Neighbours: both values are known, nothing lies between.
             smaller_end_values = np.minimum(intervals.split_at_left.values, intervals.split_at_right.values)
             lower_bounds = np.where(unsplittable_mask, smaller_end_values, lower_bounds)
@@ -171,8 +173,11 @@ def minimise(
             proved_bound = min(proved_bound, float(lower_bounds[settled_interval_mask].min()))
         intervals = intervals.take(~settled_interval_mask)
         midpoints, lower_bounds = midpoints[~settled_interval_mask], lower_bounds[~settled_interval_mask]
-        progress(1.0 - min(1.0, float(np.sum(np.log(intervals.right / intervals.left))) / log_search_length))
-        if not intervals.left.size:
+        progress(
+            1.0
+            - min(1.0, float(np.sum(np.log(intervals.right_ends / intervals.left_ends))) / log_search_length)
+        )
+        if not intervals.left_ends.size:
             break
         if should_stop():
             stop_reason = "stopped on request"
@@ -183,24 +188,24 @@ def minimise(
             break
         split_at_points = compute_split(midpoints)
         num_evaluations += midpoints.size
-        values = split_at_points.values
-        best_index = int(np.argmin(values))
-        if float(values[best_index]) < best_value:
-            best_point, best_value = float(midpoints[best_index]), float(values[best_index])
+        point_values = split_at_points.values
+        best_index = int(np.argmin(point_values))
+        if float(point_values[best_index]) < best_value:
+            best_point, best_value = float(midpoints[best_index]), float(point_values[best_index])
         intervals = _Intervals(
-            np.concatenate((intervals.left, midpoints)),
-            np.concatenate((midpoints, intervals.right)),
-            _concatenate(intervals.split_at_left, split_at_points),
-            _concatenate(split_at_points, intervals.split_at_right),
+            np.concatenate((intervals.left_ends, midpoints)),
+            np.concatenate((midpoints, intervals.right_ends)),
+            _join_splits(intervals.split_at_left, split_at_points),
+            _join_splits(split_at_points, intervals.split_at_right),
         )
-        intervals = intervals.take(np.argsort(intervals.left))  # `split` is promised ascending points.
+        intervals = intervals.take(np.argsort(intervals.left_ends))  # `split` is promised ascending points.
     return Minimum(best_point, best_value, proved_bound, num_evaluations, stop_reason)
 
 
 def move_to_kink(
     compute_split: Callable[[FloatArray], Split],
     minimum: Minimum,
-    kinks_around: Callable[[float], FloatArray],
+    list_kinks_around: Callable[[float], FloatArray],
     lowest_point: float,
     highest_point: float,
 ) -> Minimum:
@@ -212,7 +217,7 @@ def move_to_kink(
     Args:
         compute_split: The objective in its parts, vectorised over ascending points.
         minimum: From `minimise`; at either end of the range it is left as it is.
-        kinks_around: The kinks on either side of a point, exactly as the objective has them.
+        list_kinks_around: The kinks on either side of a point, exactly as the objective has them.
         lowest_point: Lower end of the range.
         highest_point: Upper end.
 
@@ -227,7 +232,7 @@ def move_to_kink(
         min(best_point * KINK_FACTOR, highest_point),
     )
     for _ in range(KINK_ROUNDS):
-        best_and_kinks = best_point, *kinks_around(best_point)
+        best_and_kinks = best_point, *list_kinks_around(best_point)
         nearby_points = log_spaced(left_end, right_end, KINK_POINTS, best_and_kinks)
         split_at_points = compute_split(nearby_points)
         num_evaluations += nearby_points.size
@@ -240,7 +245,7 @@ def move_to_kink(
         # search.
         neighbour_indices = max(best_index - 1, 0), min(best_index + 1, nearby_points.size - 1)
         left_end, right_end = (float(nearby_points[neighbour_index]) for neighbour_index in neighbour_indices)
-    clipped_kinks = np.unique(np.clip(kinks_around(best_point), lowest_point, highest_point))
+    clipped_kinks = np.unique(np.clip(list_kinks_around(best_point), lowest_point, highest_point))
     split_at_points = compute_split(clipped_kinks)
     objective_values = split_at_points.values
     best_index = int(np.argmin(objective_values))
@@ -339,36 +344,36 @@ def find_least_noise(
 
     log_guess = math.log(first_sigma)
     low_log_noise = high_log_noise = log_guess
-    log_excess_at_low = value_at_high = compute_log_excess(log_guess)
+    excess_at_low = excess_at_high = compute_log_excess(log_guess)
     num_calls_left, log_stride = MAX_EVALUATIONS, 0.1
-    while value_at_high > 0.0 and num_calls_left and high_log_noise < MAX_LOG_NOISE:
-        low_log_noise, log_excess_at_low = high_log_noise, value_at_high
-        high_log_noise += max(min(value_at_high, 3.0), log_stride)
-        value_at_high = compute_log_excess(high_log_noise)
+    while excess_at_high > 0.0 and num_calls_left and high_log_noise < MAX_LOG_NOISE:
+        low_log_noise, excess_at_low = high_log_noise, excess_at_high
+        high_log_noise += max(min(excess_at_high, 3.0), log_stride)
+        excess_at_high = compute_log_excess(high_log_noise)
         log_stride, num_calls_left = 2.0 * log_stride, num_calls_left - 1
-    while log_excess_at_low <= 0.0 and num_calls_left and low_log_noise > -MAX_LOG_NOISE:
-        high_log_noise, value_at_high = low_log_noise, log_excess_at_low
-        low_log_noise -= max(min(-log_excess_at_low, 3.0), log_stride)
-        log_excess_at_low = compute_log_excess(low_log_noise)
+    while excess_at_low <= 0.0 and num_calls_left and low_log_noise > -MAX_LOG_NOISE:
+        high_log_noise, excess_at_high = low_log_noise, excess_at_low
+        low_log_noise -= max(min(-excess_at_low, 3.0), log_stride)
+        excess_at_low = compute_log_excess(low_log_noise)
         log_stride, num_calls_left = 2.0 * log_stride, num_calls_left - 1
-    if log_excess_at_low <= 0.0 or value_at_high > 0.0:
+    if excess_at_low <= 0.0 or excess_at_high > 0.0:
         remedy = "Take another ε, or fewer steps where there are some"
         raise refuse("no noise was found that keeps ε with these settings", remedy=remedy)
-    chord_value_at_low, chord_value_at_high, last_side = log_excess_at_low, value_at_high, 0
-    while high_log_noise - low_log_noise > tolerance and value_at_high < -tolerance / 4.0 and num_calls_left:
+    chord_at_low, chord_at_high, last_side = excess_at_low, excess_at_high, 0
+    while high_log_noise - low_log_noise > tolerance and excess_at_high < -tolerance / 4.0 and num_calls_left:
         # Aimed a little above the root: the safe end is the one that is returned.
-        root_share = chord_value_at_low / (chord_value_at_low - chord_value_at_high)
+        root_share = chord_at_low / (chord_at_low - chord_at_high)
         # Away from both ends, so that every look shortens the interval.
         midpoint = low_log_noise + (high_log_noise - low_log_noise) * min(max(root_share, 0.02), 0.98)
         midpoint += tolerance / 4.0
         midpoint = min(midpoint, high_log_noise - 1e-3 * (high_log_noise - low_log_noise))
-        value_at_middle, num_calls_left = compute_log_excess(midpoint), num_calls_left - 1
-        if value_at_middle <= 0.0:
-            high_log_noise, value_at_high, chord_value_at_high = midpoint, value_at_middle, value_at_middle
-            chord_value_at_low *= 0.5 if last_side == 1 else 1.0
+        excess_at_middle, num_calls_left = compute_log_excess(midpoint), num_calls_left - 1
+        if excess_at_middle <= 0.0:
+            high_log_noise, excess_at_high, chord_at_high = midpoint, excess_at_middle, excess_at_middle
+            chord_at_low *= 0.5 if last_side == 1 else 1.0
             last_side = 1
         else:
-            low_log_noise, log_excess_at_low, chord_value_at_low = midpoint, value_at_middle, value_at_middle
-            chord_value_at_high *= 0.5 if last_side == -1 else 1.0
+            low_log_noise, excess_at_low, chord_at_low = midpoint, excess_at_middle, excess_at_middle
+            chord_at_high *= 0.5 if last_side == -1 else 1.0
             last_side = -1
     return math.exp(high_log_noise)

@@ -227,13 +227,13 @@ class Problems:
         """
         return self._check_each(arguments, lambda number: number >= 0, "be a finite number of at least 0")
 
-    def between(self, low: float, highest: float, **arguments: object) -> bool:
+    def between(self, low: float, high: float, **arguments: object) -> bool:
         """Add a problem for each argument that is no number in [low, high].
 
         Return True if there is none.
         """
         requirement = "lie between {} and {}"
-        return self._check_each(arguments, lambda number: low <= number <= highest, requirement, low, highest)
+        return self._check_each(arguments, lambda number: low <= number <= high, requirement, low, high)
 
     def inside(self, low: float, high: float, **arguments: object) -> bool:
         """Add a problem for each argument that is not strictly between low and high.
@@ -271,15 +271,15 @@ class Problems:
             self.add(f"{argument_name} must be of the kind {required_type.__name__}")
         return not wrong_names
 
-    def whole(self, lowest: int, highest: int, **arguments: object) -> bool:
+    def whole(self, low: int, high: int, **arguments: object) -> bool:
         """Add a problem for each argument that is no whole number in [low, high].
 
         Return True if there is none.
         """
         return self._check_each(
             arguments,
-            lambda number: number == math.floor(number) and lowest <= number <= highest,
-            f"be a whole number between {lowest:,} and {highest:,}",
+            lambda number: number == math.floor(number) and low <= number <= high,
+            f"be a whole number between {low:,} and {high:,}",
         )
 
     def _check_each(

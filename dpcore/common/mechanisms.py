@@ -19,7 +19,7 @@ from dpcore.common.extras import import_extra
 from dpcore.common.privacy import Disclosure, compute_gaussian_sigma, format_rounded_up
 from dpcore.contributions import FloatArray, IntArray
 
-Charge = Callable[[float, float], None]
+ChargeBudget = Callable[[float, float], None]
 """Takes the epsilon and delta that a draw guarantees. Every function that draws calls it, if one is given, after all
 checks and before there is any noise. So everything that happens afterwards has been paid for, an error too. If it
 raises, nothing is drawn."""
@@ -48,7 +48,7 @@ class LaplaceRelease:
 
 
 def release_laplace(
-    values: npt.ArrayLike, sensitivity: float, epsilon: float, charge: Charge | None = None
+    values: npt.ArrayLike, sensitivity: float, epsilon: float, charge: ChargeBudget | None = None
 ) -> LaplaceRelease:
     """Add Laplace noise to a vector, by OpenDP's sampler, which is not open to floating-point attacks.
 
@@ -80,9 +80,9 @@ def release_laplace(
     vector_space = opendp.vector_domain(opendp.atom_domain(T=float, nan=False), size=exact_values.size)
     domain_and_metric = vector_space, opendp.l1_distance(T=float)
 
-    def prove_epsilon(b: float) -> float:
+    def prove_epsilon(noise_scale: float) -> float:
         """Return the epsilon that OpenDP proves for noise of scale b."""
-        return float(opendp.m.make_laplace(*domain_and_metric, scale=b).map(sensitivity))
+        return float(opendp.m.make_laplace(*domain_and_metric, scale=noise_scale).map(sensitivity))
 
     noise_scale = _raise_scale(prove_epsilon, noise_scale, epsilon)
     proven_epsilon = prove_epsilon(noise_scale)
@@ -123,7 +123,7 @@ _SAFE_STEPS = 64
 
 
 def release_discrete_laplace(
-    values: npt.ArrayLike, sensitivity: int, epsilon: float, charge: Charge | None = None
+    values: npt.ArrayLike, sensitivity: int, epsilon: float, charge: ChargeBudget | None = None
 ) -> IntegerRelease:
     """Add discrete Laplace noise to a vector of whole numbers, by OpenDP's exact sampler.
 
@@ -178,7 +178,7 @@ def release_discrete_gaussian(
     squared_sensitivity: int,
     epsilon: float,
     delta: float,
-    charge: Charge | None = None,
+    charge: ChargeBudget | None = None,
 ) -> IntegerRelease:
     """Add discrete Gaussian noise to a vector of whole numbers, by OpenDP's exact sampler.
 
@@ -252,7 +252,7 @@ class GaussianSteps:
 
 
 def start_gaussian_steps(
-    squared_sensitivity: int, epsilon: float, delta: float, charge: Charge | None = None
+    squared_sensitivity: int, epsilon: float, delta: float, charge: ChargeBudget | None = None
 ) -> GaussianSteps:
     """Pay for a sequence of vectors at once; `GaussianSteps.release` then draws noise for each.
 
@@ -312,11 +312,11 @@ def compute_gaussian_rho(sigma: float) -> float:
     return float(_make_gaussian(1, sigma).map(1.0))
 
 
-def _round_root_up(squared: int) -> float:
+def _round_root_up(square: int) -> float:
     """Return the square root of an integer, rounded up."""
     # Beyond 2^53 a whole number next to a square has the square's own root as a float, which is below its own.
-    integer_root = math.isqrt(squared)
-    return float(integer_root) if integer_root**2 == squared else math.nextafter(math.sqrt(squared), math.inf)
+    integer_root = math.isqrt(square)
+    return float(integer_root) if integer_root**2 == square else math.nextafter(math.sqrt(square), math.inf)
 
 
 def _require_proof(is_proven: bool, epsilon: float, scale: float) -> None:
@@ -401,7 +401,7 @@ class SelectionRelease:
 
 
 def exponential_mechanism(
-    scores: Sequence[int], sensitivity: int, epsilon: float, charge: Charge | None = None
+    scores: Sequence[int], sensitivity: int, epsilon: float, charge: ChargeBudget | None = None
 ) -> SelectionRelease:
     """Draw a candidate with probability proportional to exp(epsilon score / (2 sensitivity)).
 
@@ -431,22 +431,22 @@ def exponential_mechanism(
         problems.whole(1, 2**53, sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
 
-    def prove_epsilon(b: float) -> float:
+    def prove_epsilon(scale: float) -> float:
         """Compute the epsilon of pure DP from the rho that OpenDP proves at scale b."""
         # rho = epsilon^2 / 8, rounded up by OpenDP.
-        return math.sqrt(8.0 * float(_make_noisy_max(b).map(int(sensitivity))))
+        return math.sqrt(8.0 * float(_make_noisy_max(scale).map(int(sensitivity))))
 
     gumbel_scale = _raise_scale(prove_epsilon, 2.0 * int(sensitivity) / epsilon, epsilon)
     proven_epsilon = prove_epsilon(gumbel_scale)
     _require_proof(proven_epsilon <= epsilon, epsilon, gumbel_scale)
     # Set up before the charge, so that what can fail has not cost anything.
-    draw_candidate_index = make_selection(scores, gumbel_scale)
+    draw_candidate_index = make_selector(scores, gumbel_scale)
     if charge is not None:
         charge(proven_epsilon, 0.0)
     return SelectionRelease(draw_candidate_index(), proven_epsilon, gumbel_scale)
 
 
-def make_selection(scores: Sequence[int], gumbel_scale: float) -> Callable[[], int]:
+def make_selector(scores: Sequence[int], gumbel_scale: float) -> Callable[[], int]:
     """Return a function that draws an index with the law softmax(score / scale), exactly."""
     measurement, score_list = _make_noisy_max(gumbel_scale), list(scores)
     return lambda: int(measurement(score_list))

@@ -141,12 +141,12 @@ class Perspective:
     """One measure of error as s M(r), of bias a and noise scale s with r = a / s, by what its derivatives need.
 
     Attributes:
-        slope: M'(r), nondecreasing from 0 to 1: how much one more unit of bias counts.
-        intercept: M(r) - r M'(r), nonincreasing: how much one more unit of noise scale counts.
+        compute_slope: M'(r), nondecreasing from 0 to 1: how much one more unit of bias counts.
+        compute_intercept: M(r) - r M'(r), nonincreasing: how much one more unit of noise scale counts.
     """
 
-    slope: Callable[[FloatArray], FloatArray]
-    intercept: Callable[[FloatArray], FloatArray]
+    compute_slope: Callable[[FloatArray], FloatArray]
+    compute_intercept: Callable[[FloatArray], FloatArray]
 
 
 def make_perspective(noise: NoiseKind, measure: Measure) -> Perspective:
@@ -199,7 +199,9 @@ def find_balance(perspective: Perspective, pull: float) -> float:
     def compute_excess(r: float) -> float:
         """Return intercept(r) - pull * slope(r)."""
         ratio_array = np.array(r)
-        return float(perspective.intercept(ratio_array)) - pull * float(perspective.slope(ratio_array))
+        return float(perspective.compute_intercept(ratio_array)) - pull * float(
+            perspective.compute_slope(ratio_array)
+        )
 
     # The excess falls: from above 0 at r = 0, where the slope is 0, to below 0, as the intercept goes to 0.
     ratio_upper_end = 1.0
@@ -209,7 +211,7 @@ def find_balance(perspective: Perspective, pull: float) -> float:
     return float(brentq(compute_excess, 0.0, ratio_upper_end, xtol=1e-300))
 
 
-ASSUMED_SHARE = 0.2
+ASSUMED_USER_SHARE = 0.2
 """rho where nobody says otherwise: an assumption, for what people do. Read off values it was 0.3 to 0.5 for purchases,
 and 0 to 0.2 for ratings and for waiting times (`benchmarks/mean_on_tables.py`)."""
 ASSUMPTION_LABEL = "Users who differ"
@@ -217,7 +219,7 @@ ASSUMPTION_LABEL = "Users who differ"
 
 
 def design_effect(
-    sizes: npt.ArrayLike, user_counts: npt.ArrayLike, user_share: float = ASSUMED_SHARE
+    sizes: npt.ArrayLike, user_counts: npt.ArrayLike, user_share: float = ASSUMED_USER_SHARE
 ) -> float:
     """Compute the variance of the mean of all rows at user share rho, as a multiple of that of independent rows.
 
@@ -232,7 +234,7 @@ def design_effect(
 
 
 def weighted_effect(
-    weights: FloatArray, user_codes: npt.ArrayLike, user_share: float = ASSUMED_SHARE
+    weights: FloatArray, user_codes: npt.ArrayLike, user_share: float = ASSUMED_USER_SHARE
 ) -> float:
     """Compute the variance of weighted sums of rows at user share rho, as a multiple of that of independent rows.
 
@@ -258,13 +260,13 @@ class Summary:
     Attributes:
         means: NaN where no run is there.
         standard_errors: Of the mean; NaN below two runs.
-        num_runs: How many are there.
+        run_counts: How many are there.
         spreads: Standard deviation of one run; NaN below two.
     """
 
     means: FloatArray
     standard_errors: FloatArray
-    num_runs: IntArray
+    run_counts: IntArray
     spreads: FloatArray
 
     @property
@@ -272,8 +274,8 @@ class Summary:
         """Return half of a `CONFIDENCE` interval of each mean, by Student's t; NaN below two runs."""
         from scipy.special import stdtrit
 
-        t_quantiles = stdtrit(np.maximum(self.num_runs - 1, 1), 0.5 + CONFIDENCE / 2.0)
-        return np.asarray(np.where(self.num_runs > 1, t_quantiles * self.standard_errors, np.nan))
+        t_quantiles = stdtrit(np.maximum(self.run_counts - 1, 1), 0.5 + CONFIDENCE / 2.0)
+        return np.asarray(np.where(self.run_counts > 1, t_quantiles * self.standard_errors, np.nan))
 
 
 def summarise_runs(run_values: FloatArray, axis: int = 1) -> Summary:

@@ -29,11 +29,11 @@ from dpcore.contributions import FloatArray
 
 MIN_ROWS = 1.0
 """The smallest divisor."""
-NODES = 12
+NUM_NODES = 12
 """Nodes of a panel: relative errors up to 3e-4 (Laplace) and 2e-5 (Gaussian noise)."""
-MAX_SCALES = 36.0
+MAX_NOISE_SCALES = 36.0
 """Ends of the integrals in scales of Laplace noise; a quarter in standard deviations."""
-BLOCK = 1 << 16
+BLOCK_ENTRIES = 1 << 16
 """Entries of a block, in the processor's cache."""
 
 
@@ -86,7 +86,7 @@ def _integrate_laplace(
     # lengths b and c: the clamp leaves the uniform part between them. At the nodes N has the noise t.
     (u, wu), (v, wv) = _build_laguerre_rule(), _build_legendre_rule()
     t0 = min_rows - n
-    lo, hi, c = np.minimum(t0, 0.0), np.maximum(t0, 0.0), np.minimum(np.abs(t0), MAX_SCALES)
+    lo, hi, c = np.minimum(t0, 0.0), np.maximum(t0, 0.0), np.minimum(np.abs(t0), MAX_NOISE_SCALES)
     b = np.clip((reach * n - np.abs(x)) / (reach + (not is_split)), 0.0, c)
     c, s = c - b, np.sign(t0)
     t = np.hstack((lo - u, hi + u, s * b * v, s * (b + c * v)))
@@ -160,7 +160,7 @@ def _integrate_normal(
 ) -> FloatArray:
     """Return the mean squared error by a Gauss-Legendre rule over the noise of the rows; arguments of shape (n, 1)."""
     v, wv = _build_legendre_rule()
-    max_node = MAX_SCALES / 4.0
+    max_node = MAX_NOISE_SCALES / 4.0
     # From -9 to 9 standard deviations of the rows, split where N reaches its minimum and in the middle of the longer
     # part.
     z0 = np.clip((min_rows - row_counts) / rows_noise_deviation, -max_node, max_node)
@@ -192,16 +192,18 @@ def square_clamped_normal(
     from scipy.special import ndtr
 
     # Beyond 100 standard deviations the density is 0, and infinity times 0 would be NaN.
-    lo, hi = (np.clip((end - shifts) / deviations, -1e2, 1e2) for end in (low_ends, high_ends))
-    shares_below, shares_above = ndtr(lo), ndtr(-hi)
-    f0, f1 = (np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) for x in (lo, hi))
+    low_scores, high_scores = (
+        np.clip((end - shifts) / deviations, -1e2, 1e2) for end in (low_ends, high_ends)
+    )
+    shares_below, shares_above = ndtr(low_scores), ndtr(-high_scores)
+    f0, f1 = (np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) for x in (low_scores, high_scores))
     # The parts above, below and inside the range.
     squares = (
         high_ends**2 * shares_above
         + low_ends**2 * shares_below
         + (shifts**2 + deviations**2) * np.maximum(1.0 - shares_below - shares_above, 0.0)
         - 2.0 * shifts * deviations * (f1 - f0)
-        - deviations**2 * (hi * f1 - lo * f0)
+        - deviations**2 * (high_scores * f1 - low_scores * f0)
     )
     return np.asarray(np.maximum(squares, 0.0))
 
@@ -233,7 +235,7 @@ def _integrate_in_blocks(integrate: Callable[..., FloatArray], *arguments: npt.A
     """
     arrays = np.broadcast_arrays(*arguments)
     columns = [array.reshape(-1, 1) for array in arrays]
-    block_size = max(1, BLOCK // (4 * NODES))
+    block_size = max(1, BLOCK_ENTRIES // (4 * NUM_NODES))
     blocks = [
         integrate(*(column[begin : begin + block_size] for column in columns))
         for begin in range(0, columns[0].size, block_size)
@@ -244,12 +246,12 @@ def _integrate_in_blocks(integrate: Callable[..., FloatArray], *arguments: npt.A
 @functools.cache
 def _build_laguerre_rule() -> tuple[FloatArray, FloatArray]:
     """Return nodes above 0 and weights of the Gauss-Laguerre rule; cached, as it costs as much as 30 groups."""
-    nodes, weights = np.polynomial.laguerre.laggauss(NODES)
+    nodes, weights = np.polynomial.laguerre.laggauss(NUM_NODES)
     return nodes, weights
 
 
 @functools.cache
 def _build_legendre_rule() -> tuple[FloatArray, FloatArray]:
     """Return nodes in [0, 1] and weights of the Gauss-Legendre rule."""
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(NUM_NODES)
     return (nodes + 1.0) / 2.0, weights / 2.0

@@ -27,7 +27,7 @@ from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, quote
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.programs import Program
-from dpcore.common.text_fields import DECLARATION, LONGEST, MAX_TEXT, list_field_types
+from dpcore.common.text_fields import DECLARATION_KEY, LONGEST_KEY, MAX_TEXT, list_field_types
 
 P = TypeVar("P", bound="Parameters")
 
@@ -92,14 +92,14 @@ class Field:
         help: Text shown at the label.
         origin: Where the value may have come from; data unless declared otherwise. On a page with data of its own,
             "data" means these.
-        renewed: True if new data set the field back to the value that it begins with.
+        is_renewed: True if new data set the field back to the value that it begins with.
         name: Phrase by which sentences name the field: "the VC dimension d".
         is_required: True if the field must not be empty while it is used. By default a number must not be empty if
             its type excludes None, or if a ``name`` is given.
         report_label: Name of the field in a report; the label if empty.
         initial: Value that the widget begins with; the default if not given.
         options: Text of each value, for fields with few values.
-        as_list: True if the options stand in a select box instead of on buttons.
+        uses_select_box: True if the options stand in a select box instead of on buttons.
         slider: (from, to, step) of a field that is set by a slider.
         stops: The only values that a slider has; empty if it has all.
         format: How the slider writes its number; Streamlit's own way if empty.
@@ -108,7 +108,7 @@ class Field:
         value_type: bool or str; float for all numbers.
         is_integer: True if the buttons beside the field count by 1.
         step: Step of these buttons if it is not 1.
-        published: True if every release states the value, as it does the ends of a range. It is chosen from what the
+        is_published: True if every release states the value, as it does the ends of a range. It is chosen from what the
             quantity is, never from the data. It stays in the browser's address beside private data, too.
         shared: Name of the value that all pages share, such as ``delta``; empty if only this page has it.
         placeholder: Text shown while the field is empty.
@@ -124,13 +124,13 @@ class Field:
     label: str = ""
     help: str = ""
     origin: FieldOrigin = FieldOrigin.DATA
-    renewed: bool = False
+    is_renewed: bool = False
     name: str = ""
     is_required: bool | None = None
     report_label: str = ""
     initial: Any = UNSET
     options: Mapping[Any, str] | None = None
-    as_list: bool = False
+    uses_select_box: bool = False
     slider: tuple[float, float, float] | None = None
     stops: tuple[int, ...] = ()
     format: str = ""
@@ -138,7 +138,7 @@ class Field:
     value_type: type = float
     is_integer: bool = False
     step: float | None = None
-    published: bool = False
+    is_published: bool = False
     shared: str = ""
     placeholder: str = ""
     width: int | None = None
@@ -203,8 +203,8 @@ def _declare(default: Any, label: str, name: str = "", unit: str = "", **attribu
     field_declaration = Field(label, name=name, report_label=report_label, **attributes)
     # A link or a session file may hold a longer text than the widget takes.
     max_length = field_declaration.max_length or 0
-    length_metadata = {LONGEST: max_length} if max_length > MAX_TEXT else {}
-    return field(default=default, metadata={DECLARATION: field_declaration, **length_metadata})
+    length_metadata = {LONGEST_KEY: max_length} if max_length > MAX_TEXT else {}
+    return field(default=default, metadata={DECLARATION_KEY: field_declaration, **length_metadata})
 
 
 @dataclass(frozen=True)
@@ -255,12 +255,12 @@ public, of_values, of_data = map(Declarer, (FieldOrigin.PUBLIC, FieldOrigin.VALU
 def range_end(default: float | None, label: str, name: str = "", **attributes: Any) -> Any:
     """Declare one end of the range that values are clamped to; every release states it."""
     name = name or label[:1].lower() + label[1:]
-    return of_values.number(default, label, name=name, published=True, **attributes)
+    return of_values.number(default, label, name=name, is_published=True, **attributes)
 
 
 def own_bound(unit: str = "", label: str = "Compare your own bound", **attributes: Any) -> Any:
     """Declare a field for a bound that a person enters to compare it with the best one; None if empty."""
-    attributes |= {"name": "your own bound", "unit": unit, "renewed": True, "place": OWN}
+    attributes |= {"name": "your own bound", "unit": unit, "is_renewed": True, "place": OWN}
     return of_data.number(None, label, **attributes)
 
 
@@ -271,7 +271,7 @@ def noise_kind(label: str = "Noise", **attributes: Any) -> Any:
 
 def program_choice(options: Mapping[Program, str] | None = None, **attributes: Any) -> Any:
     """Declare the choice of the program whose noise the errors are computed for."""
-    attributes |= {"shared": "program", "as_list": True}
+    attributes |= {"shared": "program", "uses_select_box": True}
     return public.choice(Program.OPENDP, "Program", options, **attributes)
 
 
@@ -282,13 +282,13 @@ def gaussian_delta(limits: tuple[float, float] | None, noise_field: str, **attri
     return public.number(None, "δ", limits, name="δ", **attributes)
 
 
-def declared_in(parameters_type: Any, field_name: str, default: Any = UNSET, **changes: Any) -> Any:
+def redeclare(parameters_type: Any, field_name: str, default: Any = UNSET, **changes: Any) -> Any:
     """Declare a field as another class does, but with these attributes of `Field`, and with the default if given."""
     dataclass_field = fields_by_name(parameters_type)[field_name]
     help_text = declared_fields(parameters_type)[field_name].help
     field_metadata = {
         **dataclass_field.metadata,
-        DECLARATION: replace(dataclass_field.metadata[DECLARATION], help=help_text, **changes),
+        DECLARATION_KEY: replace(dataclass_field.metadata[DECLARATION_KEY], help=help_text, **changes),
     }
     return field(default=dataclass_field.default if default is UNSET else default, metadata=field_metadata)
 
@@ -304,8 +304,8 @@ def _declared_fields(parameters_type: Any) -> Mapping[str, Field]:
     type_hints, help_by_field = list_field_types(parameters_type), _field_docstrings(parameters_type)
     declarations_by_field: dict[str, Field] = {}
     for f in fields(parameters_type):
-        if DECLARATION in f.metadata:
-            declaration = replace(f.metadata[DECLARATION], help=help_by_field.get(f.name, ""))
+        if DECLARATION_KEY in f.metadata:
+            declaration = replace(f.metadata[DECLARATION_KEY], help=help_by_field.get(f.name, ""))
             declarations_by_field[f.name] = declaration.complete(type_hints[f.name], f.default)
     return declarations_by_field
 

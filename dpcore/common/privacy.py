@@ -54,16 +54,16 @@ class Disclosure(enum.Enum):
 LABEL_COLUMN = "label"
 """The column of a file that says in every line what its numbers are."""
 # The mechanism is free text in a file that anybody may have written: no mark of Markdown, and short.
-_LABEL = re.compile(
+_LABEL_PATTERN = re.compile(
     r"DP release \(epsilon = ([0-9.]+(?:e-?[0-9]+)?)(?:, delta = ([0-9.]+(?:e-?[0-9]+)?))?, ([a-z' ]+), "
     r"([A-Za-z][A-Za-z0-9 -]{0,79})\)"
 )
-_MECHANISM = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,79}")
+_MECHANISM_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,79}")
 
 
 def is_mechanism(mechanism_text: str) -> bool:
     """Return True if a text may be a mechanism's name in the label of a file."""
-    return _MECHANISM.fullmatch(mechanism_text) is not None
+    return _MECHANISM_PATTERN.fullmatch(mechanism_text) is not None
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ReleaseFacts:
     @classmethod
     def from_label(cls, label_text: str) -> ReleaseFacts | None:
         """Read the facts from a release's ``label``, with its digits rounded up; None if the text is no such label."""
-        label_match = _LABEL.fullmatch(label_text)
+        label_match = _LABEL_PATTERN.fullmatch(label_text)
         neighbours_by_short_name = {relation.short: relation for relation in Neighbours}
         if label_match is None or label_match[3] not in neighbours_by_short_name:
             return None
@@ -224,7 +224,7 @@ class GaussianNoise:
             problems.non_negative(sensitivity=l2_sensitivity)
             problems.positive(epsilon=epsilon)
             problems.inside(0.0, 1.0, delta=delta)
-        return cls(scale=l2_sensitivity * _gaussian_unit_scale(float(epsilon), float(delta)))
+        return cls(scale=l2_sensitivity * _compute_unit_sigma(float(epsilon), float(delta)))
 
     @property
     def variance(self) -> float:
@@ -330,7 +330,7 @@ def bound_mixture_epsilon(
 
 
 @functools.lru_cache(maxsize=4096)
-def _gaussian_unit_scale(epsilon: float, delta: float) -> float:
+def _compute_unit_sigma(epsilon: float, delta: float) -> float:
     """Compute the standard deviation at sensitivity 1 by dp-accounting, raised by more than its rounding."""
     rounded_sigma = compute_gaussian_sigma(epsilon, delta)
     # It solves delta = Phi(1 / (2 sigma) - epsilon sigma) - e^epsilon Phi(...) to 1e-12 (absolute in sigma), a

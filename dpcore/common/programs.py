@@ -228,7 +228,7 @@ def find_share_noise(
     return DrawnNoise(undivided_noise.kind, undivided_noise.unit_scale / scale_divisor, is_discrete)
 
 
-def find_total(
+def find_total_budget(
     program: Program, kind: NoiseKind, epsilon: float, delta: float | None, *, has_quantile: bool = False
 ) -> float:
     """Compute the budget that releases divide: epsilon, or with Gaussian noise rho = 1 / (2 sigma^2) of one release.

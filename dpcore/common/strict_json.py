@@ -152,38 +152,38 @@ class JsonValue:
     def get_named(self, max_members: int) -> dict[str, JsonValue] | None:
         """Return the members of an object by name; None, with a problem, if it is no object or has too many."""
         if not isinstance(self.value, dict):
-            self.must_be("an object")
+            self.add_type_problem("an object")
             return None
         if len(self.value) > max_members:
-            self.must_be(f"an object of at most {max_members:,} members")
+            self.add_type_problem(f"an object of at most {max_members:,} members")
             return None
         return {
-            member_name: self._inner(member_value, quote(member_name).strip("'"))
+            member_name: self._get_inner(member_value, quote(member_name).strip("'"))
             for member_name, member_value in self.value.items()
         }
 
     def get_entries(self, max_entries: int) -> list[JsonValue] | None:
         """Return the entries of a list; None, with a problem, if it is no list or has too many."""
         if not isinstance(self.value, list):
-            self.must_be("a list")
+            self.add_type_problem("a list")
             return None
         if len(self.value) > max_entries:
-            self.must_be(f"a list of at most {max_entries:,} entries")
+            self.add_type_problem(f"a list of at most {max_entries:,} entries")
             return None
         return [
-            self._inner(entry_value, f"entry {entry_index + 1:,}")
+            self._get_inner(entry_value, f"entry {entry_index + 1:,}")
             for entry_index, entry_value in enumerate(self.value)
         ]
 
     def get_text(self, max_characters: int) -> str | None:
         """Return the text; None, with a problem, if it is none, too long, or has half of a surrogate pair."""
         if not isinstance(self.value, str) or len(self.value) > max_characters:
-            self.must_be(f"a text of at most {max_characters:,} characters")
+            self.add_type_problem(f"a text of at most {max_characters:,} characters")
             return None
         try:
             self.value.encode()
         except UnicodeEncodeError:  # Half of a pair, as JSON can write it and nothing can show it.
-            self.must_be("a text of whole characters")
+            self.add_type_problem("a text of whole characters")
             return None
         return self.value
 
@@ -191,28 +191,28 @@ class JsonValue:
         """Return the number as a float; None, with a problem, if it is no finite number."""
         # Not by `isinstance`, for which True and False are whole numbers.
         if type(self.value) not in (int, float):
-            self.must_be("a number")
+            self.add_type_problem("a number")
             return None
         try:
             float_value = float(self.value)
         except OverflowError:
             float_value = math.inf
         if not math.isfinite(float_value):
-            self.must_be("a finite number")
+            self.add_type_problem("a finite number")
             return None
         return float_value
 
     def get_integer(self, lowest: int, highest: int) -> int | None:
         """Return the integer; None, with a problem, if it is none in [low, high]."""
         if type(self.value) is not int or not lowest <= self.value <= highest:
-            self.must_be(f"a whole number from {lowest:,} to {highest:,}")
+            self.add_type_problem(f"a whole number from {lowest:,} to {highest:,}")
             return None
         return self.value
 
     def get_boolean(self) -> bool | None:
         """Return True or False; None, with a problem, for any other value."""
         if not isinstance(self.value, bool):
-            self.must_be("true or false")
+            self.add_type_problem("true or false")
             return None
         return self.value
 
@@ -225,22 +225,22 @@ class JsonValue:
         """
         list_entries, (lowest, highest) = self.value, limits
         if not isinstance(list_entries, list) or not 0 < len(list_entries) <= max_entries:
-            self.must_be(f"a list of 1 to {max_entries:,} entries")
+            self.add_type_problem(f"a list of 1 to {max_entries:,} entries")
             return None
         types = (int,) if is_integer else (int, float)
         are_valid_entries = [type(number) in types and lowest <= number <= highest for number in list_entries]
         if all(are_valid_entries):
             return np.array(list_entries, dtype=np.int64 if is_integer else np.float64)
         bad_index = are_valid_entries.index(False)
-        bad_entry = self._inner(list_entries[bad_index], f"entry {bad_index + 1:,}")
+        bad_entry = self._get_inner(list_entries[bad_index], f"entry {bad_index + 1:,}")
         requirement_text = "a whole number" if is_integer else "a number"
-        bad_entry.must_be(f"{requirement_text} from {lowest:,} to {highest:,}")
+        bad_entry.add_type_problem(f"{requirement_text} from {lowest:,} to {highest:,}")
         return None
 
     def choose(self, values_by_text: Mapping[str, T]) -> T | None:
         """Return the object that the text stands for; None, with a problem, for any other value."""
         if not isinstance(self.value, str) or self.value not in values_by_text:
-            self.must_be(f"one of {', '.join(values_by_text)}")
+            self.add_type_problem(f"one of {', '.join(values_by_text)}")
             return None
         return values_by_text[self.value]
 
@@ -258,29 +258,29 @@ class JsonValue:
         base64_text = members_by_name[type_name].value
         shape = [length_node.get_integer(0, 10**10) for length_node in length_nodes or ()]
         if None in shape or len(shape) != num_dimensions:
-            self.must_be(f"an array with {num_dimensions} sides")
+            self.add_type_problem(f"an array with {num_dimensions} sides")
             return None
         if not isinstance(base64_text, str):
-            members_by_name[type_name].must_be("a text in base64")
+            members_by_name[type_name].add_type_problem("a text in base64")
             return None
         try:
             content = base64.b64decode(base64_text, validate=True)
         except (binascii.Error, ValueError):
-            members_by_name[type_name].must_be("a text in base64")
+            members_by_name[type_name].add_type_problem("a text in base64")
             return None
         if len(content) != math.prod(side or 0 for side in shape) * ARRAY_TYPE_BY_NAME[type_name].itemsize:
-            self.must_be("an array as long as its shape says")
+            self.add_type_problem("an array as long as its shape says")
             return None
         decoded_array = np.frombuffer(content, dtype=ARRAY_TYPE_BY_NAME[type_name])
         return decoded_array.reshape([side or 0 for side in shape])
 
-    def _inner(self, inner_value: Any, inner_name: str) -> JsonValue:
+    def _get_inner(self, inner_value: Any, inner_name: str) -> JsonValue:
         """Return a value inside this one; its location ends with ``inner_name``."""
         return JsonValue(
             inner_value, f"{self.location}, {inner_name}" if self.location else inner_name, self.problems
         )
 
-    def must_be(self, requirement: str) -> None:
+    def add_type_problem(self, requirement: str) -> None:
         """Add the problem that the value is not what ``requirement`` names, such as "a number"; say what it is."""
         self.refuse(f"this must be {requirement}; got {_describe(self.value)}")
 
@@ -363,20 +363,20 @@ class Codec:
         max_text: Largest number of characters of a text; a longer one is cut when it is written.
         max_entries: Largest number of entries of a list, likewise.
         integer_range: Smallest and largest integer.
-        readers: Readers that replace the one that a type implies, by type, or by dataclass and field name.
-        writers: Functions that return the JSON of a type.
+        readers_by_type: Readers that replace the one that a type implies, by type, or by dataclass and field name.
+        writers_by_type: Functions that return the JSON of a type.
     """
 
     max_text: int
     max_entries: int
     integer_range: tuple[int, int] = (0, 10**15)
-    readers: Mapping[Any, Reader] = field(default_factory=dict)
-    writers: Mapping[type, Callable[[Any], Any]] = field(default_factory=dict)
+    readers_by_type: Mapping[Any, Reader] = field(default_factory=dict)
+    writers_by_type: Mapping[type, Callable[[Any], Any]] = field(default_factory=dict)
 
     def write(self, object_value: Any) -> Any:
         """Convert a value to JSON; texts and lists that are too long are cut."""
-        if type(object_value) in self.writers:
-            return self.writers[type(object_value)](object_value)
+        if type(object_value) in self.writers_by_type:
+            return self.writers_by_type[type(object_value)](object_value)
         if is_dataclass(object_value):
             return self.write_fields(object_value)
         if isinstance(object_value, enum.Enum):
@@ -404,8 +404,8 @@ class Codec:
         type_arguments = typing.get_args(value_type)
         if node.value is None and NoneType in type_arguments:
             return None
-        if value_type in self.readers:
-            return self.readers[value_type](node)
+        if value_type in self.readers_by_type:
+            return self.readers_by_type[value_type](node)
         if isinstance(value_type, types.UnionType):
             return self.read(node, type_arguments[0])
         if typing.get_origin(value_type) is tuple:
@@ -428,7 +428,7 @@ class Codec:
             return tuple(self.read(entry_node, entry_types[0]) for entry_node in entry_nodes)
         entry_nodes = node.get_entries(len(entry_types)) or []
         if len(entry_nodes) != len(entry_types):
-            node.must_be(f"a list of {len(entry_types)} entries")
+            node.add_type_problem(f"a list of {len(entry_types)} entries")
             return None
         return tuple(map(self.read, entry_nodes, entry_types))
 
@@ -439,7 +439,7 @@ class Codec:
             if f.init:
                 has_default = f.default is not MISSING or f.default_factory is not MISSING
                 type_reader = self.make_reader(list_field_types(dataclass_type)[f.name])
-                reader = self.readers.get((dataclass_type, f.name), type_reader)
+                reader = self.readers_by_type.get((dataclass_type, f.name), type_reader)
                 required_and_optional[has_default][f.name] = reader
         return required_and_optional
 

@@ -25,9 +25,9 @@ P = TypeVar("P")
 
 MAX_TEXT = 200
 """Longest text that is looked at of a field without a limit of its own; a longer one cannot be one of ours."""
-LONGEST = "longest"
+LONGEST_KEY = "longest"
 """Under this name the metadata of a field hold a limit of its own."""
-DECLARATION = "declaration"
+DECLARATION_KEY = "declaration"
 """Under this name they hold its `dpcore.common.parameters.Field`."""
 
 
@@ -94,7 +94,7 @@ list_field_types: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_t
 
 def list_text_limits(parameters_type: Any) -> dict[str, int]:
     """Return the largest length of each text field that has a limit of its own, by name."""
-    return {f.name: f.metadata[LONGEST] for f in fields(parameters_type) if LONGEST in f.metadata}
+    return {f.name: f.metadata[LONGEST_KEY] for f in fields(parameters_type) if LONGEST_KEY in f.metadata}
 
 
 def read_good_fields(
@@ -149,24 +149,26 @@ def _try_build(
         return None, error.problems
 
 
-def _read_values(parameters_type: type[Any], texts: Mapping[str, str]) -> tuple[dict[str, Any], Problems]:
+def _read_values(
+    parameters_type: type[Any], texts_by_field: Mapping[str, str]
+) -> tuple[dict[str, Any], Problems]:
     """Parse the texts; return (values by name, problems of unknown, missing and unreadable fields)."""
     problems = Problems()
     type_hints = list_field_types(parameters_type)
     fields_by_name = {field.name: field for field in fields(parameters_type) if field.init}
-    for field_name in texts:
+    for field_name in texts_by_field:
         if field_name not in fields_by_name:
             problems.add(f"{field_name[:40]} is not a parameter of this page")
     values_by_field: dict[str, Any] = {}
     for field_name, field in fields_by_name.items():
-        if field_name in texts:
+        if field_name in texts_by_field:
             try:
-                max_characters = field.metadata.get(LONGEST, MAX_TEXT)
+                max_characters = field.metadata.get(LONGEST_KEY, MAX_TEXT)
                 values_by_field[field_name] = _parse_value(
-                    type_hints[field_name], texts[field_name], max_characters
+                    type_hints[field_name], texts_by_field[field_name], max_characters
                 )
             except (ValueError, OverflowError):
-                problems.add(f"{field_name} cannot be read; got {texts[field_name][:40]!r}")
+                problems.add(f"{field_name} cannot be read; got {texts_by_field[field_name][:40]!r}")
         elif field.default is MISSING and field.default_factory is MISSING:
             problems.add(f"{field_name} is missing")
     return values_by_field, problems
@@ -266,8 +268,8 @@ def list_options(options_type: type[enum.Enum]) -> str:
 
 def list_former_names(parameters_type: Any) -> dict[str, str]:
     """Return today's name of each field by its former name, for the fields that were renamed."""
-    declared_fields = [field for field in fields(parameters_type) if DECLARATION in field.metadata]
-    declarations_by_field = {field.name: field.metadata[DECLARATION] for field in declared_fields}
+    declared_fields = [field for field in fields(parameters_type) if DECLARATION_KEY in field.metadata]
+    declarations_by_field = {field.name: field.metadata[DECLARATION_KEY] for field in declared_fields}
     return {
         field.former_name: field_name
         for field_name, field in declarations_by_field.items()
@@ -292,7 +294,7 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
         if settings.get(current_name) is not None:
             former_message = f"{current_name} stands here under its former name {former_name}, too"
             raise refuse(former_message, remedy=f"Leave out {former_name}")
-        _warn(
+        _warn_of_former(
             f"{former_name} of {call_name} is now called {current_name}; the former name will go with the next version"
         )
         current_by_name[current_name] = current_by_name.pop(former_name)
@@ -308,12 +310,12 @@ def rename_former(call_name: str, parameters_type: type[Any], settings: Mapping[
                     entered_value
                 )  # Only `_missing_` of the enumeration knows a former value.
                 former_message = f"{entered_value!r} of {current_name} is now called {option.value!r}"
-                _warn(f"{former_message}; the former value will go with the next version")
+                _warn_of_former(f"{former_message}; the former value will go with the next version")
                 current_by_name[current_name] = option
     return current_by_name
 
 
-def _warn(warning_message: str) -> None:
+def _warn_of_former(warning_message: str) -> None:
     """Warn with a `DeprecationWarning` in the line that calls `dpcore`.
 
     Python shows none that points into a package.

@@ -89,7 +89,7 @@ class Sizes(Protocol):
         """Compute the sums over users on either side of each bound, shape of ``h``."""
 
     def compute_sums_at_sizes(self) -> SumsAtBounds:
-        """Compute `pieces` at every distinct size."""
+        """Compute the sums of `compute_sums_at` at every distinct size."""
 
 
 class EffectiveSizes:
@@ -133,7 +133,7 @@ class EffectiveSizes:
         return SumsAtBounds(*(sums[size_indices] for sums in self._sums))
 
     def compute_sums_at_sizes(self) -> SumsAtBounds:
-        """Return `pieces` at every effective size."""
+        """Return the sums of `compute_sums_at` at every effective size."""
         return SumsAtBounds(*(sums[1:] for sums in self._sums))
 
 
@@ -351,7 +351,7 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, best_obj
     return proved_bound
 
 
-PROBES = 30
+NUM_PROBES = 30
 """Points of an interval that are evaluated at once: one call on an array costs hardly more than one on a number."""
 
 
@@ -380,7 +380,7 @@ def find_interval_within(
     def find_edge(inner_point: float, outer_point: float) -> float:
         """Return the last tested point on the way from ``inner_point`` to ``outer_point`` that is within the limit."""
         while True:
-            probe_points = np.linspace(inner_point, outer_point, PROBES + 2)[1:]
+            probe_points = np.linspace(inner_point, outer_point, NUM_PROBES + 2)[1:]
             if is_integer:
                 probe_points = np.unique(np.floor(probe_points))
                 # Probes run outward; `np.unique` has put them in ascending order.

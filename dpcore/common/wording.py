@@ -105,9 +105,9 @@ def change(value: float, reference: float) -> str:
 
 # --- Text from outside (names of files and columns) -------------------------------------------------------------------
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])")
+_SPECIAL_PATTERN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])")
 # Addresses become links even where they are escaped; an invisible word joiner inside prevents it.
-_ADDRESS = re.compile(r"https?:(?=//)|www(?=\.)|@", re.IGNORECASE)
+_ADDRESS_PATTERN = re.compile(r"https?:(?=//)|www(?=\.)|@", re.IGNORECASE)
 _JOINER = "\N{WORD JOINER}"
 
 
@@ -116,4 +116,4 @@ def plain(markdown_text: str, max_characters: int = 80) -> str:
     shortened_text = " ".join(markdown_text.split())
     if len(shortened_text) > max_characters:
         shortened_text = shortened_text[: max_characters - 1] + "…"
-    return _SPECIAL.sub(r"\\\1", _ADDRESS.sub(rf"\g<0>{_JOINER}", shortened_text))
+    return _SPECIAL_PATTERN.sub(r"\\\1", _ADDRESS_PATTERN.sub(rf"\g<0>{_JOINER}", shortened_text))

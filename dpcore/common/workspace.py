@@ -19,10 +19,10 @@ from pathlib import Path
 from dpcore.common.checks import FULL_DISK_PROBLEM, InvalidInput, is_full_disk, refuse
 
 _PREFIX = "sweetspot-"
-_LOCK = "in-use"
+_LOCK_NAME = "in-use"
 _UNLOCKED_SECONDS = 3600.0
 """Age from which a folder without a lock goes: its process died before it could take one, or knew of none."""
-_TRIES = 10
+_MAX_TRIES = 10
 
 
 class Workspace:
@@ -46,24 +46,24 @@ class Workspace:
                 raise InvalidInput([FULL_DISK_PROBLEM]) from None
             message = "no temporary folder can be written to"
             raise refuse(message, remedy="Name one in TMPDIR and start again") from None
-        self._remove = weakref.finalize(self, _remove, self.folder, lock_handle)
-        _OPEN.add(self)
+        self._remove_folder = weakref.finalize(self, _remove_folder, self.folder, lock_handle)
+        _open_workspaces.add(self)
 
     def close(self) -> None:
         """Remove the folder and all that is in it."""
-        self._remove()
+        self._remove_folder()
 
     def has_room(self, num_bytes: int) -> bool:
         """Return True if the disk has room for so many bytes more."""
         return shutil.disk_usage(self.folder).free >= num_bytes
 
 
-_OPEN: weakref.WeakSet[Workspace] = weakref.WeakSet()
+_open_workspaces: weakref.WeakSet[Workspace] = weakref.WeakSet()
 
 
 def close_all() -> None:
     """Remove the folders of all workspaces of this process: for a process that ends without Python's own end."""
-    for workspace in list(_OPEN):
+    for workspace in list(_open_workspaces):
         workspace.close()
 
 
@@ -76,13 +76,13 @@ def remove_abandoned() -> None:
             if hasattr(os, "getuid") and folder_status.st_uid != os.getuid():
                 continue
             try:
-                lock_handle = os.open(folder / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+                lock_handle = os.open(folder / _LOCK_NAME, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
             except FileNotFoundError:
                 if time.time() - folder_status.st_mtime > _UNLOCKED_SECONDS:
                     shutil.rmtree(folder, ignore_errors=True)
                 continue
             if _take_lock(lock_handle):
-                _remove(folder, lock_handle)
+                _remove_folder(folder, lock_handle)
             else:
                 os.close(lock_handle)
 
@@ -92,10 +92,10 @@ def _create_locked_folder() -> tuple[Path, int]:
 
     It tries again if another process removed the folder before it was locked.
     """
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         try:
-            lock_handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            lock_handle = os.open(folder / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except FileNotFoundError:
             continue
         except OSError:
@@ -104,7 +104,9 @@ def _create_locked_folder() -> tuple[Path, int]:
         # Where a file system knows no locks, nobody else can take one either, and the folder is left alone.
         _take_lock(lock_handle)
         with contextlib.suppress(FileNotFoundError):
-            if os.path.sameopenfile(lock_handle, second_lock_handle := os.open(folder / _LOCK, os.O_RDONLY)):
+            if os.path.sameopenfile(
+                lock_handle, second_lock_handle := os.open(folder / _LOCK_NAME, os.O_RDONLY)
+            ):
                 os.close(second_lock_handle)
                 return folder, lock_handle
             os.close(second_lock_handle)
@@ -128,7 +130,7 @@ def _take_lock(lock_handle: int) -> bool:
     return True
 
 
-def _remove(folder: Path, lock_handle: int) -> None:
+def _remove_folder(folder: Path, lock_handle: int) -> None:
     """Remove a folder with all that is in it, and close its lock."""
     # On Windows an open file cannot be removed. Elsewhere nobody shall see the folder unlocked.
     if sys.platform == "win32":

@@ -13,6 +13,6 @@ from dpcore.common.workspace import Workspace
 from dpcore.counting.count import CountResult, build_dataset, count
 from dpcore.counting.duck import MEMORY_LIMIT, StoppedError
 from dpcore.counting.engines import ENGINES, can_bin_values, connect, count_table, open_table, write_recipe
-from dpcore.counting.files import SMALL_BYTES, Source, open_files
+from dpcore.counting.files import MAX_SMALL_BYTES, Source, open_files
 from dpcore.counting.formats import MemoryFile
 from dpcore.counting.text import read_table

@@ -80,7 +80,7 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     users_help = "rows that name no user: leave them out, or count them as one user"
     add_argument("--missing-users", choices=["leave-out", "one"], default="leave-out", help=users_help)
     missing_help = "values that are missing or no number: drop their rows, or a public number in their place"
-    add_argument("--missing", metavar="drop|NUMBER", type=parse_missing, help=missing_help)
+    add_argument("--missing", metavar="drop|NUMBER", type=parse_missing_rule, help=missing_help)
     add_argument("--yes", metavar="TEXT", help="value that counts as 1; every other filled one counts as 0")
     add_argument("--filters", metavar="CONDITIONS", help="public conditions on rows, such as 'quantity > 0'")
     add_argument("--date", help="column of dates, for --periods")
@@ -94,7 +94,7 @@ def _build_parser(program_name: str = "python -m dpcore.counting") -> argparse.A
     return parser
 
 
-def parse_missing(text: str) -> str | float:
+def parse_missing_rule(text: str) -> str | float:
     """Return the rule for missing values of a command: a number, or the text for `Roles.of_events` to check."""
     try:
         return float(text)
@@ -109,13 +109,13 @@ def write_histogram_csv(dataset: Dataset) -> str:
     name says which periods make the unit.
     """
     sizes_with_users = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
-    size_name, text = "size", io.StringIO()
+    size_name, csv_stream = "size", io.StringIO()
     if dataset.contribution is Contribution.TOTAL and dataset.value_column:
         size_name = f"{TOTALS_PREFIX}{dataset.value_column}"
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(csv_stream, lineterminator="\n")
     writer.writerow((size_name, name_users_column(dataset.periods), LABEL_COLUMN))
     writer.writerows((*sizes, dataset.provenance.label) for sizes in sizes_with_users)
-    return text.getvalue()
+    return csv_stream.getvalue()
 
 
 def main(arguments: list[str] | None = None, program_name: str = "python -m dpcore.counting") -> int:
@@ -133,7 +133,7 @@ def main(arguments: list[str] | None = None, program_name: str = "python -m dpco
     command_options = _build_parser(program_name).parse_args(arguments)
     try:
         with convert_system_errors():
-            count_result = _count(command_options)
+            count_result = _count_source(command_options)
         if (dataset := count_result.dataset) is None:
             return 130
         histogram_text = write_histogram_csv(dataset)
@@ -162,7 +162,7 @@ def main(arguments: list[str] | None = None, program_name: str = "python -m dpco
     return 0
 
 
-def _count(command_options: argparse.Namespace) -> CountResult:
+def _count_source(command_options: argparse.Namespace) -> CountResult:
     """Count the files or the engine's table that the arguments name; raise InvalidInput if they do not fit together."""
     (contribution,) = [unit for unit, option in COUNT_OPTIONS.items() if option == command_options.count]
     unnamed_rule = MissingUsers.ONE_USER if command_options.missing_users == "one" else MissingUsers.LEAVE_OUT

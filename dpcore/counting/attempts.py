@@ -82,7 +82,9 @@ class FileAttempts(ABC):
         self._has_blanks = True
         self._open_duck: Duck | None = None
         # 32 MB where 1 GB may be used, which is the fastest.
-        buffer_bytes = min(max(memory_limit // 31 // 16 * 16, relation.SMALL_BUFFER), relation.LARGE_BUFFER)
+        buffer_bytes = min(
+            max(memory_limit // 31 // 16 * 16, relation.SMALL_BUFFER_BYTES), relation.LARGE_BUFFER_BYTES
+        )
         mixed_columns = relation.find_mixed_columns(relations)
         self._relations = list[Relation]()
         for single_relation in relations:
@@ -152,7 +154,7 @@ class FileAttempts(ABC):
                 return self._reduce()
             except duckdb.OutOfMemoryException as error:
                 del self.notes[num_notes_before:]
-                self._reduce_memory(error)
+                self._lower_memory_use(error)
             except duckdb.NotImplementedException:
                 # Its threads disagreed on the file: https://github.com/duckdb/duckdb/issues/24237.
                 del self.notes[num_notes_before:]
@@ -182,9 +184,9 @@ class FileAttempts(ABC):
     def _open_connection(self) -> Iterator[Duck]:
         """Open DuckDB with the tables in memory, or another connection to DuckDB if it is open already."""
         outer_duck = self._open_duck
-        files = [single_relation.path for single_relation in self._relations if single_relation.table is None]
+        paths = [single_relation.path for single_relation in self._relations if single_relation.table is None]
         folder = None if self._workspace is None else self._workspace.folder
-        shared_duck = outer_duck or Duck(files, folder, self._memory_limit, self._should_stop, self._steps)
+        shared_duck = outer_duck or Duck(paths, folder, self._memory_limit, self._should_stop, self._steps)
         with closing(shared_duck if outer_duck is None else shared_duck.connect()) as duck:
             if self._num_threads:
                 duck.connection.execute(f"SET threads = {self._num_threads}")
@@ -205,7 +207,7 @@ class FileAttempts(ABC):
         has_room = self._workspace is None or self._workspace.has_room(_MIN_FREE_BYTES)
         return any(phrase in str(duckdb_error) for phrase in full_disk_phrases) or not has_room
 
-    def _reduce_memory(self, memory_error: Exception) -> None:
+    def _lower_memory_use(self, memory_error: Exception) -> None:
         """Use less memory in the next attempt: first one thread and small buffers, then fewer users at a time.
 
         Raise InvalidInput if that is done already.
@@ -214,7 +216,7 @@ class FileAttempts(ABC):
         if not self._num_threads:
             self._num_threads = 1
             self._relations = [
-                replace(single_relation, buffer_bytes=relation.SMALL_BUFFER)
+                replace(single_relation, buffer_bytes=relation.SMALL_BUFFER_BYTES)
                 for single_relation in self._relations
             ]
             return

@@ -267,8 +267,11 @@ def count(
     start_seconds = time.monotonic()
     if roles.further_values and roles.drops_missing:
         # A row counts if all columns of values hold a number, so that all of them are of the same rows.
-        columns = (*roles.further_values, *([roles.value] if roles.value and not roles.yes_text else []))
-        number_filters = tuple(map(RowFilter.of_number, columns))
+        number_columns = (
+            *roles.further_values,
+            *([roles.value] if roles.value and not roles.yes_text else []),
+        )
+        number_filters = tuple(map(RowFilter.of_number, number_columns))
         roles = replace(roles, filters=tuple(dict.fromkeys((*roles.filters, *number_filters))))
     column_roles.check_roles(source.columns, roles, source.name)
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:

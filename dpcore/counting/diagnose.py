@@ -234,8 +234,8 @@ def find_rows(
 def _find_lines(relation: Relation, row_numbers: list[int], should_stop: ShouldStop | None) -> dict[int, int]:
     """Return the number of the first line of each of these rows by row number; both are counted from 1."""
     first_lines_by_row = dict[int, int]()
-    with relation.open_bytes() as file:
-        row_number, line_stream = 0, formats.open_lines(file, relation.num_skipped_lines, newline=None)
+    with relation.open_bytes() as byte_stream:
+        row_number, line_stream = 0, formats.open_lines(byte_stream, relation.num_skipped_lines, newline=None)
         for first_line_number, is_row in _iterate_records(relation, line_stream):
             row_number += is_row
             if is_row and row_number in row_numbers:
@@ -289,14 +289,15 @@ class Diagnosis:
             InvalidInput: They cannot be read; all problems at once, with their lines.
         """
         new_relations = [
-            self._recover(relation_index, relation) for relation_index, relation in enumerate(self.relations)
+            self._recover_file(relation_index, relation)
+            for relation_index, relation in enumerate(self.relations)
         ]
         self._problems.raise_if_any()
         if all(map(operator.is_, new_relations, self.relations)):
             raise InvalidInput([describe_damage(self.relations[0])])
         return new_relations
 
-    def _recover(self, relation_index: int, relation: Relation) -> Relation:
+    def _recover_file(self, relation_index: int, relation: Relation) -> Relation:
         """Return a file with options that should work, recoded if needed; if none will, unchanged, with a problem."""
         import duckdb
 

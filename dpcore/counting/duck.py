@@ -139,7 +139,7 @@ def _open_in_memory() -> duckdb.DuckDBPyConnection:
 
     connection = duckdb.connect(config={**_SETTINGS, "threads": "1", "temp_directory": ""})
     connection.register_filesystem(build_file_system())
-    connection.execute(_IN_UTC)
+    connection.execute(_SET_UTC_SQL)
     connection.execute(f"SET allowed_directories = ['{MEMORY_SCHEME}://']")
     connection.execute("SET enable_external_access = false")
     atexit.register(connection.close)
@@ -164,7 +164,7 @@ _SETTINGS: dict[str, Any] = {
     "autoload_known_extensions": "false",
     "disabled_optimizers": "common_subexpressions",
 }
-_IN_UTC = "SET GLOBAL TimeZone = 'UTC'"
+_SET_UTC_SQL = "SET GLOBAL TimeZone = 'UTC'"
 """Programs read the day of a time in UTC, wherever they run. Not in `_SETTINGS`: no zone is known as DuckDB opens."""
 
 
@@ -209,7 +209,7 @@ class Duck:
         allowed_sql = ", ".join(quote_literal(str(file_path)) for file_path in readable_files)
         execute = self.connection.execute
         execute(f"SET memory_limit = '{memory_limit}B'; SET temp_directory = {quote_literal(str(folder))}")
-        execute(f"{_IN_UTC}; SET preserve_insertion_order = false")
+        execute(f"{_SET_UTC_SQL}; SET preserve_insertion_order = false")
         execute(f"SET allowed_paths = [{allowed_sql}]; SET enable_external_access = false")
 
     def _use_connection(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -379,7 +379,7 @@ PLACEHOLDERS = sorted(
 # Characters that look like a blank, and invisible ones.
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 _INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
-_HIDDEN_SQL = quote_literal(_SPACES + _INVISIBLE)
+_HIDDEN_CHARACTERS_SQL = quote_literal(_SPACES + _INVISIBLE)
 
 
 def note_placeholders(num_contributions: int, dataset_notes: list[str]) -> None:
@@ -450,7 +450,7 @@ def count_twins_sql(
         {user_column: user_column for user_column in user_columns},
     )
     for column in text_columns:
-        cleaned_sql = f"trim(nfc_normalize(translate({column}, {_HIDDEN_SQL}, {blanks_sql})))"
+        cleaned_sql = f"trim(nfc_normalize(translate({column}, {_HIDDEN_CHARACTERS_SQL}, {blanks_sql})))"
         beyond_ascii_sql = _is_beyond_ascii_sql(column)
         look_sql_by_column[column] = f"CASE WHEN {beyond_ascii_sql} THEN {cleaned_sql} ELSE {column} END"
     look_columns_sql = ", ".join(f"{sql} AS seen_{column}" for column, sql in look_sql_by_column.items())

@@ -111,8 +111,8 @@ def _is_known(address_scheme: str) -> bool:
     from importlib.metadata import entry_points
 
     engine_key = _KEYS_BY_ALIAS.get(address_scheme, address_scheme)
-    entry_names = (entry_point.name for entry_point in entry_points(group="ibis.backends"))
-    return engine_key in ENGINES or engine_key in entry_names
+    known_schemes = (entry_point.name for entry_point in entry_points(group="ibis.backends"))
+    return engine_key in ENGINES or engine_key in known_schemes
 
 
 def connect(engine_address: str) -> Any:
@@ -404,7 +404,9 @@ def write_sql(engine: Engine, roles: Roles, table_name: str, value_bins: ValueBi
             if value_bins is not None:
                 counted_rows = query.select_counted(events, roles.missing_users)
                 queries.append(query.bin_user_values(counted_rows, *vars(value_bins).values()))
-            return ";\n\n".join(query.to_sql(each, engine.dialect or engine.key) for each in queries)
+            return ";\n\n".join(
+                query.to_sql(expression, engine.dialect or engine.key) for expression in queries
+            )
         except (ibis.common.exceptions.IbisError, NotImplementedError, AttributeError, ValueError):
             continue
     return f"-- Ibis writes this SQL once the driver for {engine.title} is installed."

@@ -30,13 +30,13 @@ from dpcore.data.guessed_roles import guess_roles
 from dpcore.data.tables import FileKind, Table, join_tables, join_types
 from dpcore.dataset import Dataset
 
-HELD_BYTES = 20_000_000
+MAX_HELD_BYTES = 20_000_000
 """Largest size of uploads that stay in memory unchanged."""
-SMALL_BYTES = 5_000_000
+MAX_SMALL_BYTES = 5_000_000
 """Largest number of uncompressed bytes of all files whose rows are kept as a table in memory."""
-ARRAY_BYTES = 20_000_000
+MAX_ARRAY_BYTES = 20_000_000
 """Largest number of uncompressed bytes of a JSON array, which has no lines and is read at once."""
-SMALL_CELLS = 1_000_000
+MAX_SMALL_CELLS = 1_000_000
 """Largest number of cells of a Parquet file whose rows are kept."""
 _COMPARED_BYTES = 4_096
 
@@ -297,7 +297,7 @@ def open_files(
     paths: Sequence[str | Path | MemoryFile],
     display_names: Sequence[str] | None = None,
     *,
-    small_bytes: int = SMALL_BYTES,
+    small_bytes: int = MAX_SMALL_BYTES,
     owned_folder: Workspace | None = None,
     should_stop: ShouldStop | None = None,
     sheet: str = "",
@@ -332,7 +332,7 @@ def open_files(
     with Problems() as problems:
         for source_file, display_name in zip(files, file_names, strict=True):
             try:
-                relation, table, num_kept_bytes = _inspect(
+                relation, table, num_kept_bytes = _inspect_file(
                     source_file, display_name, remaining_bytes, should_stop, sheet, stated_separator
                 )
                 relation, table = add_folder_cells(source_file, relation, table)
@@ -370,7 +370,7 @@ def open_files(
     return Source(relations[0].name + further_text, head, False, tuple(relations), num_bytes, owned_folder)
 
 
-def _inspect(
+def _inspect_file(
     file: File, name: str, remaining_bytes: int, should_stop: ShouldStop | None, sheet: str, separator: str
 ) -> tuple[Relation, Table, int]:
     """Return a file as a relation, its first rows or all of them, and how many of the remaining bytes they take.
@@ -383,10 +383,12 @@ def _inspect(
         head_table = read_workbook(file, name, should_stop, sheet)
         return Relation.of_table(head_table), head_table, 0
     if file_start.kind is FileKind.PARQUET:
-        relation, head_table = heads.inspect_parquet(file, name, SMALL_CELLS if remaining_bytes > 0 else 0)
+        relation, head_table = heads.inspect_parquet(
+            file, name, MAX_SMALL_CELLS if remaining_bytes > 0 else 0
+        )
         return replace(relation, stamp=file_stamp), head_table, 0
     is_json = file_start.kind is FileKind.JSON
-    max_bytes = max(remaining_bytes, ARRAY_BYTES) if file_start.is_json_array else remaining_bytes
+    max_bytes = max(remaining_bytes, MAX_ARRAY_BYTES) if file_start.is_json_array else remaining_bytes
     content = formats.read_small(file, file_start, max_bytes, name) if max_bytes > 0 else None
     if content is not None:
         try:
@@ -397,7 +399,9 @@ def _inspect(
             if file_start.is_json_array:
                 raise
     if file_start.is_json_array:
-        raise refuse(f"the JSON array is longer than {ARRAY_BYTES:,} bytes", "", "Write one object per line")
+        raise refuse(
+            f"the JSON array is longer than {MAX_ARRAY_BYTES:,} bytes", "", "Write one object per line"
+        )
     if is_json:
         relation, head_table = heads.inspect_json(file, name, file_start)
     else:

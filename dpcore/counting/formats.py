@@ -27,7 +27,7 @@ from dpcore.data.column_names import shorten
 from dpcore.data.tables import FileKind
 
 MEMORY_SCHEME = "held"
-_file_numbers = itertools.count()
+_file_counter = itertools.count()
 
 
 class MemoryFile:
@@ -41,7 +41,7 @@ class MemoryFile:
 
     def __init__(self, file_bytes: bytes) -> None:
         self.content = file_bytes
-        self._address = f"{MEMORY_SCHEME}://{next(_file_numbers)}"
+        self._address = f"{MEMORY_SCHEME}://{next(_file_counter)}"
         _memory_files[self._address] = self
 
     def __str__(self) -> str:
@@ -188,7 +188,7 @@ def _refuse_unreadable(display_name: str) -> Iterator[None]:
 
 
 def _is_workbook(file: File, start_bytes: bytes) -> bool:
-    """Return True if a ZIP archive has Excel's folder; if it is damaged, judge by the bytes of its beginning."""
+    """Return True if a ZIP archive has Excel's folder; if it is damaged, find_verdict by the bytes of its beginning."""
     try:
         with file.open("rb") as stream, zipfile.ZipFile(stream) as zip_archive:
             return any(member_name.startswith("xl/") for member_name in zip_archive.namelist())
@@ -265,7 +265,7 @@ _FORMAT_NAMES_BY_MAGIC = {
     b"\x28\xb5\x2f\xfd": "a Zstandard archive",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook or another Office document",
 }
-SAVE_AS_CSV = "Save it as CSV (UTF-8) and choose that file"
+SAVE_AS_CSV_REMEDY = "Save it as CSV (UTF-8) and choose that file"
 SAVE_AS_UTF_8 = "It may be cut off or damaged; save it as UTF-8"
 IF_WRONG_TEXT = "; if letters look wrong, save it as UTF-8."
 
@@ -289,11 +289,11 @@ def check_text(file_bytes: bytes) -> None:
         format_phrase = "an Excel workbook (XLSX)" if b"xl/" in file_bytes else "a ZIP archive"
     if format_phrase:
         is_archive = format_phrase.endswith("archive")
-        format_remedy = "Unpack it and choose the CSV file inside" if is_archive else SAVE_AS_CSV
+        format_remedy = "Unpack it and choose the CSV file inside" if is_archive else SAVE_AS_CSV_REMEDY
         raise refuse(f"this is {format_phrase}, not a table in text form", remedy=format_remedy)
     lowercase_start = file_bytes[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if lowercase_start.startswith((b"<!doctype", b"<html", b"<?xml", b"{", b"[{", b"[[")):
-        raise refuse("this is a web page, XML or JSON, not a table in text form", remedy=SAVE_AS_CSV)
+        raise refuse("this is a web page, XML or JSON, not a table in text form", remedy=SAVE_AS_CSV_REMEDY)
 
 
 def detect_encoding(file_bytes: bytes) -> str:
@@ -341,7 +341,7 @@ def decode(file_bytes: bytes) -> tuple[str, str, list[str]]:
     control_codes = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - delimiter_codes
     num_controls = sum(text_start.count(chr(control_code)) for control_code in control_codes)
     if num_controls > 0.01 * len(text_start) and num_controls > 1:
-        raise refuse("the file holds binary data, not a table in text form", remedy=SAVE_AS_CSV)
+        raise refuse("the file holds binary data, not a table in text form", remedy=SAVE_AS_CSV_REMEDY)
     if "\0" in decoded_text:
         nul_location = f"line {decoded_text.count(chr(10), 0, decoded_text.index(chr(0))) + 1:,}"
         raise refuse("there is a NUL byte, which no text has", nul_location, "Export it again")

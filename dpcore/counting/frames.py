@@ -176,7 +176,7 @@ def write_parquet(table: Any, named_columns: list[str], missing_arguments: Seque
 
 
 def read_labelled(
-    build: Callable[..., Any],
+    build_result: Callable[..., Any],
     data: Any,
     user: column_names.Columns = None,
     label: str | None = None,
@@ -186,10 +186,10 @@ def read_labelled(
     disclosure: str | Provenance = Disclosure.PRIVATE,
     **further_arguments: Any,
 ) -> Any:
-    """Read a table with a label, as its page reads an upload, and return the result of ``build``.
+    """Read a table with a label, as its page reads an upload, and return the result of ``build_result``.
 
     Args:
-        build: Function of table, design and disclosure; its result is returned.
+        build_result: Function of table, design and disclosure; its result is returned.
         data: A table in memory, or the path of a text file.
         user: The one column that identifies the user of a row.
         label: The column that is predicted: numbers, or words if the question maps one of them to 1.
@@ -198,7 +198,7 @@ def read_labelled(
         levels: The public list of levels by column, the reference level first.
         intercept: True to begin with a column of ones.
         disclosure: ``"public"`` or ``"private"``.
-        further_arguments: Further arguments of ``build``.
+        further_arguments: Further arguments of ``build_result``.
 
     Raises:
         InvalidInput: The table cannot be read with these columns; all problems at once.
@@ -216,7 +216,7 @@ def read_labelled(
             user_label_features = column_names.list_columns(user), label, column_names.list_columns(features)
             table = _read_table(data, *user_label_features)
             design = _build_design(table, *user_label_features, levels or {}, intercept)
-    return build(table, design, check_provenance(disclosure), **further_arguments)
+    return build_result(table, design, check_provenance(disclosure), **further_arguments)
 
 
 def _check_lists_by_column(argument_name: str, example_text: str, argument: object, length: int = 0) -> None:
@@ -279,7 +279,7 @@ def _build_design(
     user_columns: list[str],
     label: str | None,
     features: list[str],
-    levels_of_columns: Mapping[str, Sequence[str]],
+    levels_by_column: Mapping[str, Sequence[str]],
     has_intercept: bool,
 ) -> Design:
     """Build the design of label, user and features; raise InvalidInput for missing columns or unknown levels."""
@@ -293,17 +293,19 @@ def _build_design(
                 problems.add(f"say which column names the {role_name}: {role_name}=…, one of {names_text}")
         named_columns = [*user_columns[:1], *column_names.list_columns(label), *features]
         column_names.refuse_missing(problems, table.columns, named_columns)
-        levels_by_column = {}
-        for column, level_names in levels_of_columns.items():
+        features_by_column = {}
+        for column, level_names in levels_by_column.items():
             with problems.collecting():
-                levels_by_column[column] = design_matrix.read_levels(column, "\n".join(map(str, level_names)))
+                features_by_column[column] = design_matrix.read_levels(
+                    column, "\n".join(map(str, level_names))
+                )
         feature_names = features or [
             column_name for column_name in table.columns if column_name not in (user_column, label)
         ]
-        if unknown_columns := [column for column in levels_of_columns if column not in feature_names]:
+        if unknown_columns := [column for column in levels_by_column if column not in feature_names]:
             unknown_text = ", ".join(map(column_names.shorten, unknown_columns))
             problems.add(f"levels names {unknown_text}, which is no feature")
-    design_features = design_matrix.guess_features(table, feature_names, levels_by_column, bool(features))
+    design_features = design_matrix.guess_features(table, feature_names, features_by_column, bool(features))
     assert user_column is not None
     assert label is not None
     return Design(label, user_column, design_features, has_intercept)

@@ -210,7 +210,12 @@ def _cut_rows(table: Table) -> Table:
     """Return the table cut to `HEAD_ROWS` rows, without notes on rows, which are written when all have been read."""
     row_note_phrases = ("blank row", "fewer fields", "several lines")
     kept_notes = tuple(note for note in table.notes if not any(phrase in note for phrase in row_note_phrases))
-    return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=kept_notes)
+    return replace(
+        table,
+        frame=table.frame.iloc[:HEAD_ROWS],
+        line_numbers=table.line_numbers[:HEAD_ROWS],
+        notes=kept_notes,
+    )
 
 
 def inspect_parquet(

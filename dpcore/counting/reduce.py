@@ -141,7 +141,7 @@ class Reduction:
             part_results.append(self.run_query(build_query(part_rows)))
         return {name: np.concatenate([columns[name] for columns in part_results]) for name in part_results[0]}
 
-    def count_users(self, **masks: str) -> Columns:
+    def count_users(self, **mask_sqls: str) -> Columns:
         """Return the result of `query.count_users_by_size`; in DuckDB also count the users of masks and odd spellings.
 
         A mask is an SQL condition on a user; a column of the result has its name and the number of users per size.
@@ -150,7 +150,7 @@ class Reduction:
         if self.duck is not None:
             user_columns = query.list_user_columns(self.rows)
             sql_by_check = write_user_checks(user_columns, query.list_text_columns(self.rows))
-            sql_by_check |= {mark_name: write_flag_sql(mask_sql) for mark_name, mask_sql in masks.items()}
+            sql_by_check |= {mark_name: write_flag_sql(mask_sql) for mark_name, mask_sql in mask_sqls.items()}
             sql_by_mark = {f"{query.MARK_PREFIX}{mark_name}": sql for mark_name, sql in sql_by_check.items()}
 
         def build_histogram(rows: Table) -> Table:
@@ -382,8 +382,8 @@ class Reduction:
 
     def _note_dropped(self, subject_text: str, limit: int | None = None) -> None:
         """Add a note that something was not kept, because of this limit or (None) of the memory limit."""
-        why_text = ": for them the memory limit is too small" if limit is None else f"; at most {limit:,} fit"
-        self.notes.append(f"{subject_text} were not kept{why_text}.")
+        end_text = ": for them the memory limit is too small" if limit is None else f"; at most {limit:,} fit"
+        self.notes.append(f"{subject_text} were not kept{end_text}.")
 
     def _store_codes(self, duck: Duck, rows: Table, name: str) -> Table:
         """Store the codes of ``users`` or ``tasks`` in a table, once for all facets, and return it."""

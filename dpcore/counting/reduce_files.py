@@ -28,7 +28,7 @@ from dpcore.dataset import Contribution
 if TYPE_CHECKING:
     from ibis.expr.types import Table, Value
 
-NO_NUMBERS, ANOTHER_COLUMN = "the column does not hold numbers", "Choose another column"
+NO_NUMBERS_MESSAGE, OTHER_COLUMN_REMEDY = "the column does not hold numbers", "Choose another column"
 NUMBER_PREFIX = "n"
 
 
@@ -81,7 +81,7 @@ class FileReduction(FileAttempts):
             elif self._types_by_column[view_column].is_numeric():
                 sql_by_column[view_column], self.decimal_marks[column_name] = view_column, ""
             else:
-                problems.add(NO_NUMBERS, f"column {shorten(column_name)}", ANOTHER_COLUMN)
+                problems.add(NO_NUMBERS_MESSAGE, f"column {shorten(column_name)}", OTHER_COLUMN_REMEDY)
         problems.raise_if_any()
         self._create_view(duck, sql_by_column, self._in_memory)
 
@@ -154,8 +154,8 @@ class FileReduction(FileAttempts):
         num_copies = 0
         self._steps.num_steps += self._num_passes
         for part_index in range(self._num_passes):
-            is_part_sql = write_part_condition(", ".join(roles.privacy_unit), part_index, self._num_passes)
-            grouped_sql = f"WHERE {is_part_sql} GROUP BY {', '.join(view_columns)}"
+            in_part_sql = write_part_condition(", ".join(roles.privacy_unit), part_index, self._num_passes)
+            grouped_sql = f"WHERE {in_part_sql} GROUP BY {', '.join(view_columns)}"
             groups_sql = f"SELECT count(*) AS n FROM ({rows_sql}) {grouped_sql}"
             num_copies += duck.fetch_rows(f"SELECT coalesce(sum(n - 1), 0)::BIGINT FROM ({groups_sql})")[0][0]
         row_places = self._find_repeats(view_columns, roles, 1) if num_copies and self._in_memory else []
@@ -347,7 +347,7 @@ class FileReduction(FileAttempts):
         sum_columns = duck.fetch_columns(f"SELECT {sums_sql} FROM sizes WHERE {is_positive_sql} {limit_sql}")
         if sum_columns["size"].size > MAX_SIZES:
             sizes_message = f"there are more than {MAX_SIZES:,} distinct sizes"
-            raise refuse(sizes_message, f"column {size_name}", f"{ANOTHER_COLUMN}, or a larger unit")
+            raise refuse(sizes_message, f"column {size_name}", f"{OTHER_COLUMN_REMEDY}, or a larger unit")
         is_zero_sql = f"({size_column} = 0 OR {users_column} = 0)"
         if num_zero_rows := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {is_zero_sql}")[0][0]:
             noun_forms = "row of size 0 or without users was", "rows of size 0 or without users were"
@@ -355,7 +355,7 @@ class FileReduction(FileAttempts):
             self.notes.append(f"{rows_text} left out{self._describe_first(is_zero_sql, num_zero_rows)}.")
         if not sum_columns["size"].size:
             columns_location = f"columns {size_name} and {users_name}"
-            raise refuse("no row has a size above 0 that anybody has", columns_location, ANOTHER_COLUMN)
+            raise refuse("no row has a size above 0 that anybody has", columns_location, OTHER_COLUMN_REMEDY)
         if num_repeats := int(sum_columns["rows"].sum()) - sum_columns["rows"].size:
             self.has_repeated_sizes = True
             repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ASCII_SEPARATORS = "\x1f\x1e\x1d\x1c"
 """Characters that occur in no text."""
-LARGE_BUFFER, SMALL_BUFFER = 32_000_000, 1_000_000
+LARGE_BUFFER_BYTES, SMALL_BUFFER_BYTES = 32_000_000, 1_000_000
 """Bytes of text read at once: DuckDB's default, and a small one for little memory (10 % slower)."""
 
 
@@ -71,7 +71,7 @@ class Relation:
     stamp: tuple[int, int] = (0, 0)
     table: Table | None = None
     has_short_rows: bool = False
-    buffer_bytes: int = LARGE_BUFFER
+    buffer_bytes: int = LARGE_BUFFER_BYTES
     is_single_threaded: bool = False
     text_columns: frozenset[str] = frozenset()
     folder_cells: tuple[str, ...] = ()

@@ -255,7 +255,7 @@ def _find_names_below_title(sample_text: str) -> int:
         num_titles = next(
             (record_index for record_index, length in enumerate(row_lengths) if length > row_lengths[0]), 0
         )
-        if not 0 < num_titles < len(numbered_records) - 1 or num_titles > column_names.MOST_TITLES:
+        if not 0 < num_titles < len(numbered_records) - 1 or num_titles > column_names.MAX_TITLES:
             continue
         (line_number, record_cells), *records_below = numbered_records[num_titles:]
         cleaned_names = [" ".join(name_cell.split()) for name_cell in record_cells]

@@ -19,7 +19,7 @@ from dpcore.counting.formats import File, FileStart
 from dpcore.counting.heads import inspect_parquet
 from dpcore.counting.pair_tables import build_pair_dataset, prefer_pair_roles
 from dpcore.counting.public_rules import write_yes_sql
-from dpcore.counting.reduce_files import ANOTHER_COLUMN, NO_NUMBERS, FileReduction
+from dpcore.counting.reduce_files import NO_NUMBERS_MESSAGE, OTHER_COLUMN_REMEDY, FileReduction
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
 from dpcore.counting.text import read_separator, read_table
 from dpcore.data.cell_numbers import MAX_NUMBER, read_cell_sql
@@ -176,7 +176,9 @@ class _AmountsReduction(FileReduction):
         elif column_type.is_numeric() or column_type.is_boolean() or column_type.is_null():
             number_sql, self.decimal_marks[value_column] = f"CAST({view_column} AS DOUBLE)", ""
         else:
-            self.column_error = refuse(NO_NUMBERS, f"column {shorten(value_column)}", ANOTHER_COLUMN)
+            self.column_error = refuse(
+                NO_NUMBERS_MESSAGE, f"column {shorten(value_column)}", OTHER_COLUMN_REMEDY
+            )
             raise self.column_error
         is_number_sql = f"abs({number_sql}) <= {MAX_NUMBER}"
         count_sql = f"SELECT count(*) FROM source WHERE NOT coalesce({is_number_sql}, false)"

@@ -18,7 +18,7 @@ from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.extras import import_extra
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import StoppedError, check_stop
-from dpcore.counting.formats import SAVE_AS_CSV, File
+from dpcore.counting.formats import SAVE_AS_CSV_REMEDY, File
 from dpcore.data.column_names import count_titles, list_names, refuse_many_columns, shorten, split_words
 from dpcore.data.tables import BLANKS, FileKind, FileLayout, Table, build_table
 
@@ -87,7 +87,7 @@ def read_workbook(
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises any exception on damaged files, and may quote their cells
-        raise refuse("the Excel workbook is damaged or protected", remedy=SAVE_AS_CSV) from None
+        raise refuse("the Excel workbook is damaged or protected", remedy=SAVE_AS_CSV_REMEDY) from None
     if not sheet_rows.row_numbers:
         raise refuse(
             f"the {'sheet' if stated_sheet else 'first sheet'} is empty", remedy="Choose another sheet"
@@ -214,9 +214,9 @@ class _SheetRows:
             raise refuse(characters_message, f"row {row_number:,}", _LONG_TEXT_REMEDY)
         has_many_characters = self._num_unpacked_characters > MAX_UNPACKED_CHARACTERS
         if has_many_characters or self._num_unpacked_cells > MAX_UNPACKED_CELLS:
-            self._pack()
+            self._pack_rows()
 
-    def _pack(self) -> None:
+    def _pack_rows(self) -> None:
         """Move the rows held as Python objects to a packed table."""
         import pandas as pd
 
@@ -230,7 +230,7 @@ class _SheetRows:
         import pandas as pd
 
         if self._unpacked_rows:
-            self._pack()
+            self._pack_rows()
         frames, self._packed_frames = self._packed_frames, []
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True).fillna("")
 
@@ -251,20 +251,20 @@ def _refuse_zip_bombs(path: File) -> None:
             num_unpacked_bytes = sum(zip_member.file_size for zip_member in zip_members)
             num_other_bytes = sum(m.file_size for m in zip_members if "worksheets/" not in m.filename)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-        raise refuse("the Excel workbook is damaged", remedy=SAVE_AS_CSV) from None
+        raise refuse("the Excel workbook is damaged", remedy=SAVE_AS_CSV_REMEDY) from None
     if num_unpacked_bytes > MAX_WORKBOOK_BYTES:
         message = f"it unpacks to {num_unpacked_bytes:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read"
-        raise refuse(message, remedy=SAVE_AS_CSV)
+        raise refuse(message, remedy=SAVE_AS_CSV_REMEDY)
     if num_other_bytes > MAX_OTHER_BYTES:
         message = f"{num_other_bytes:,} bytes are beside the sheets, more than can be read"
-        raise refuse(message, remedy=SAVE_AS_CSV)
+        raise refuse(message, remedy=SAVE_AS_CSV_REMEDY)
 
 
 # --- the XML of a sheet and of its shared texts ------------------------------------------------------------
 
 
 class _TextCollector(ABC):
-    """A parser that collects the text of the elements that `_begin` marks, and nothing else."""
+    """A parser that collects the text of the elements that `_begin_element` marks, and nothing else."""
 
     def __init__(self, should_stop: ShouldStop | None) -> None:
         self._should_stop = should_stop
@@ -278,8 +278,8 @@ class _TextCollector(ABC):
             ValueError: It is not XML, or no workbook would contain it.
         """
         xml_parser, num_bytes = expat.ParserCreate(), 0
-        xml_parser.StartElementHandler, xml_parser.EndElementHandler = self._start, self._end
-        xml_parser.CharacterDataHandler = self._collect
+        xml_parser.StartElementHandler, xml_parser.EndElementHandler = self._handle_start, self._handle_end
+        xml_parser.CharacterDataHandler = self._collect_text
         xml_parser.StartDoctypeDeclHandler = _refuse_declarations
         while xml_block := xml_stream.read(_BLOCK_BYTES):
             check_stop(self._should_stop)
@@ -292,11 +292,11 @@ class _TextCollector(ABC):
         yield
 
     @abstractmethod
-    def _begin(self, element_name: str, attributes: dict[str, str]) -> bool:
+    def _begin_element(self, element_name: str, attributes: dict[str, str]) -> bool:
         """Handle the start of an element; return True if its text must be collected."""
 
     @abstractmethod
-    def _finish(self, element_name: str) -> None:
+    def _finish_element(self, element_name: str) -> None:
         """Handle the end of an element."""
 
     def _take_text(self) -> str:
@@ -305,24 +305,24 @@ class _TextCollector(ABC):
         self._pieces, self._num_characters = [], 0
         return collected_text
 
-    def _start(self, element_name: str, attributes: dict[str, str]) -> None:
+    def _handle_start(self, element_name: str, attributes: dict[str, str]) -> None:
         """Handle the start of an element of any name, and decide whether its text is collected."""
         element_name = element_name.rpartition(":")[2]
         self._is_in_phonetic |= element_name == "rPh"
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ValueError("elements of a sheet lie too deep within each other")
-        self._collects = self._begin(element_name, attributes) and not self._is_in_phonetic
+        self._collects = self._begin_element(element_name, attributes) and not self._is_in_phonetic
 
-    def _end(self, element_name: str) -> None:
+    def _handle_end(self, element_name: str) -> None:
         """Handle the end of an element of any name."""
         element_name = element_name.rpartition(":")[2]
         self._is_in_phonetic &= element_name != "rPh"
         self._depth -= 1
         self._collects = False
-        self._finish(element_name)
+        self._finish_element(element_name)
 
-    def _collect(self, element_text: str) -> None:
+    def _collect_text(self, element_text: str) -> None:
         """Keep text of an element whose text is collected; raise InvalidInput if it is too long for a cell."""
         if self._collects:
             self._pieces.append(element_text)
@@ -340,7 +340,7 @@ def _refuse_declarations(*_: object) -> None:
 
 def build_cell_limit_error(max_cells: int, row_number: int) -> InvalidInput:
     """Return the error for a sheet with more cells than the limit, which names a row."""
-    return refuse(f"the sheet has more than {max_cells:,} cells", f"row {row_number:,}", SAVE_AS_CSV)
+    return refuse(f"the sheet has more than {max_cells:,} cells", f"row {row_number:,}", SAVE_AS_CSV_REMEDY)
 
 
 class _SharedTexts(_TextCollector):
@@ -350,11 +350,11 @@ class _SharedTexts(_TextCollector):
         super().__init__(should_stop)
         self.texts: list[str] = []
 
-    def _begin(self, element_name: str, attributes: dict[str, str]) -> bool:
+    def _begin_element(self, element_name: str, attributes: dict[str, str]) -> bool:
         """Return True for an element of text."""
         return element_name == "t"
 
-    def _finish(self, element_name: str) -> None:
+    def _finish_element(self, element_name: str) -> None:
         """Add the collected text to the list at the end of an item."""
         if element_name == "si":
             # Excel writes an underscore before an apparent escape as x005F_.
@@ -389,13 +389,18 @@ class SheetReader(_TextCollector):
     """
 
     def __init__(
-        self, book: Workbook, texts: list[str], max_rows: int, max_cells: int, should_stop: ShouldStop | None
+        self,
+        book: Workbook,
+        shared_texts: list[str],
+        max_rows: int,
+        max_cells: int,
+        should_stop: ShouldStop | None,
     ) -> None:
         super().__init__(should_stop)
         from openpyxl.utils import column_index_from_string, datetime
 
         self.num_merged_ranges, self._num_cells, self._num_other_elements = 0, 0, 0
-        self._workbook, self._texts, self._max_rows, self._max_cells = book, texts, max_rows, max_cells
+        self._workbook, self._texts, self._max_rows, self._max_cells = book, shared_texts, max_rows, max_cells
         self._convert_letters, self._date_converter = column_index_from_string, datetime
         self._last_number, self._column_number, self._cell_attributes = 0, 0, dict[str, str]()
         self._text_element, self._row_values = "", list[Any]()
@@ -412,7 +417,7 @@ class SheetReader(_TextCollector):
             yield from self._finished_rows
             self._finished_rows.clear()
 
-    def _begin(self, element_name: str, attributes: dict[str, str]) -> bool:
+    def _begin_element(self, element_name: str, attributes: dict[str, str]) -> bool:
         """Note the cell or row that begins, within the limits; return True if the element holds a cell's value."""
         if element_name == self._text_element:
             return True
@@ -428,7 +433,7 @@ class SheetReader(_TextCollector):
             self._row_number = int(float(attributes["r"])) if "r" in attributes else self._row_number + 1
             self._column_number, self._row_values = 0, []
             if self._row_number > self._max_rows:
-                raise refuse(f"the sheet has more than {self._max_rows:,} rows", remedy=SAVE_AS_CSV)
+                raise refuse(f"the sheet has more than {self._max_rows:,} rows", remedy=SAVE_AS_CSV_REMEDY)
         elif element_name == "mergeCell":
             self.num_merged_ranges += 1
         else:
@@ -437,7 +442,7 @@ class SheetReader(_TextCollector):
                 raise ValueError("a sheet holds more elements than its cells need")
         return False
 
-    def _finish(self, element_name: str) -> None:
+    def _finish_element(self, element_name: str) -> None:
         """Put a cell's value into its row, or a complete row on the list."""
         if element_name == "c":
             self._text_element = ""

@@ -82,11 +82,13 @@ def expand_rows(values: Values) -> Values:
     half_widths = np.minimum(
         math.sqrt(3.0) * values.standard_deviations, values.bins.find_room(values.values)
     )
-    num_rows, first_rows = values.num_rows_each, np.cumsum(values.num_rows_each) - values.num_rows_each
-    row_numbers = np.arange(values.num_rows) - np.repeat(first_rows, num_rows)
-    positions = (2.0 * row_numbers + 1.0) / np.repeat(num_rows, num_rows) - 1.0  # evenly between -1 and 1
-    row_values = np.repeat(values.values, num_rows) + np.repeat(half_widths, num_rows) * positions
-    return Values(np.repeat(values.user_codes, num_rows), row_values, values.column)
+    num_rows_each, first_rows = values.num_rows_each, np.cumsum(values.num_rows_each) - values.num_rows_each
+    row_numbers = np.arange(values.num_rows) - np.repeat(first_rows, num_rows_each)
+    positions = (2.0 * row_numbers + 1.0) / np.repeat(
+        num_rows_each, num_rows_each
+    ) - 1.0  # evenly between -1 and 1
+    row_values = np.repeat(values.values, num_rows_each) + np.repeat(half_widths, num_rows_each) * positions
+    return Values(np.repeat(values.user_codes, num_rows_each), row_values, values.column)
 
 
 def list_assumptions(dataset: Dataset, is_quantile: bool = False) -> tuple[str, ...]:

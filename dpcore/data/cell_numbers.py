@@ -130,18 +130,20 @@ def settle_marks(
     if not check_masks({"odd": is_odd_sql})["odd"]:  # Plain numbers need two patterns instead of eight.
         return Marks(f"CASE WHEN {cells_sql} <> '' THEN {_cast_sql(cells_sql)} END")
     cells_sql = _remove_spaces_sql(cells_sql)
-    match_sqls = {mark: _match_sql(cells_sql, _write_pattern(mark)) for mark in ".,"}
-    group_sqls = {mark: _match_sql(cells_sql, _write_group_pattern(mark)) for mark in ".,"}
-    only_sqls = {mark: f"({match_sqls[mark]} AND NOT {match_sqls[other]})" for mark, other in (".,", ",.")}
-    mask_sql_by_name = {f"only{mark}": only_sqls[mark] for mark in ".,"}
+    match_by_mark = {mark: _match_sql(cells_sql, _write_pattern(mark)) for mark in ".,"}
+    group_by_mark = {mark: _match_sql(cells_sql, _write_group_pattern(mark)) for mark in ".,"}
+    only_by_mark = {
+        mark: f"({match_by_mark[mark]} AND NOT {match_by_mark[other]})" for mark, other in (".,", ",.")
+    }
+    mask_sql_by_name = {f"only{mark}": only_by_mark[mark] for mark in ".,"}
     mask_sql_by_name["words"] = "false" if is_integer else _match_sql(cells_sql, _WORD_PATTERN)
-    any_match_sql = f"{match_sqls['.']} OR {match_sqls[',']}"
+    any_match_sql = f"{match_by_mark['.']} OR {match_by_mark[',']}"
     mask_sql_by_name["beside"] = f"(({any_match_sql}) AND {cells_sql} NOT IN ('0', '1', '0.0', '1.0'))"
-    any_by_mask = check_masks(mask_sql_by_name | {f"group{mark}": group_sqls[mark] for mark in ".,"})
+    any_by_mask = check_masks(mask_sql_by_name | {f"group{mark}": group_by_mark[mark] for mark in ".,"})
 
     def find_location(mark: str) -> str:
         """Return the location of the first cell that has, or may have, this decimal mark."""
-        return f"{find_place(f'{only_sqls[mark]} OR {group_sqls[mark]}')}, column {shorten(column)}"
+        return f"{find_place(f'{only_by_mark[mark]} OR {group_by_mark[mark]}')}, column {shorten(column)}"
 
     decimal_mark, problem, note_text = _decide_mark(any_by_mask, find_location, column, delimiter, is_integer)
     word_cases_sql = ""
@@ -153,7 +155,7 @@ def settle_marks(
             word_message = "yes or no stands in a column with other numbers than 0 and 1"
             problem = InputProblem(word_message, word_location, "Write all in one way")
     number_sql = (
-        f"CASE WHEN {cells_sql} = '' THEN NULL {word_cases_sql} WHEN {match_sqls[decimal_mark]} THEN "
+        f"CASE WHEN {cells_sql} = '' THEN NULL {word_cases_sql} WHEN {match_by_mark[decimal_mark]} THEN "
         f"{_cast_sql(_write_number_sql(cells_sql, decimal_mark))} "
         f"WHEN {_match_sql(cells_sql, _NOT_FINITE_PATTERN)} THEN 'inf'::DOUBLE "
         f"WHEN {cells_sql} IS NOT NULL THEN '-inf'::DOUBLE END"
@@ -181,12 +183,16 @@ def read_cell_sql(cell_sql: str, preferred_mark: str) -> str:
 
 
 def _decide_mark(
-    any_by_mask: dict[str, bool], locate: Callable[[str], str], column: str, delimiter: str, is_integer: bool
+    any_by_mask: dict[str, bool],
+    find_location: Callable[[str], str],
+    column: str,
+    delimiter: str,
+    is_integer: bool,
 ) -> tuple[str, InputProblem | None, str]:
     """Decide the decimal mark; return (mark, a problem or None, a note or an empty text)."""
     if any_by_mask["only."] and any_by_mask["only,"]:
         message = "numbers with decimal points and with decimal commas stand in one column"
-        return ".", InputProblem(message, locate(","), "Write all in one way"), ""
+        return ".", InputProblem(message, find_location(","), "Write all in one way"), ""
     has_points, has_commas = any_by_mask["group."], any_by_mask["group,"]  # cells such as 1.234 and 1,234
     if any_by_mask["only."] or any_by_mask["only,"] or not (has_points or has_commas):
         return ("," if any_by_mask["only,"] else "."), None, ""
@@ -198,7 +204,7 @@ def _decide_mark(
         note_text = f"Column {shorten(column)}: numbers like {example_text} have their mark {place_text}."
         return decimal_mark, None, note_text
     message = f"numbers like {example_text} can be read with decimals or with thousands"
-    return ".", InputProblem(message, locate(mark), "Write them without marks between thousands"), ""
+    return ".", InputProblem(message, find_location(mark), "Write them without marks between thousands"), ""
 
 
 MAX_NUMBER = 1e100

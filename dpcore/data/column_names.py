@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 1_000
 """Most columns a table may have."""
-MOST_TITLES = 10
+MAX_TITLES = 10
 """Largest number of title lines above the column names."""
 _INSPECTED_ROWS = 1_000
 _NO_HEADER_MESSAGE = "there is no header row: the first line looks like data"
@@ -116,7 +116,7 @@ def count_titles(cell_frame: pd.DataFrame) -> int:
     word, and none of them is repeated below it.
     """
     # Objects, as a NumPy array of texts reserves the longest length for every cell.
-    for row_index, cells in enumerate(cell_frame.head(MOST_TITLES + 1).to_numpy(object).tolist()):
+    for row_index, cells in enumerate(cell_frame.head(MAX_TITLES + 1).to_numpy(object).tolist()):
         filled_cells = [row_cell for row_cell in cells if row_cell]
         if len(filled_cells) <= 1:
             if any(is_header_word(row_cell) and len(split_name(row_cell)) <= 2 for row_cell in filled_cells):
@@ -154,7 +154,7 @@ def check_header_row(
     if len(names) > 20:
         return
     if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
-        first_row_cells = cell_frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
+        first_row_cells = cell_frame.head(MAX_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
         header_cells = [names[0], *[""] * (len(names) - 1)]
         if num_titles := count_titles(pd.DataFrame([header_cells, *first_row_cells], dtype=str)):
             problems.extend(refuse_title(int(line_of_row[num_titles - 1]), line_number).problems)

@@ -170,9 +170,7 @@ class Roles:
             optional_roles = {"user"} if self.kind is TableKind.COUNTS else {"value"}
         role_pairs = columns_by_role.items()
         return {
-            role: role_name
-            for role, role_name in role_pairs
-            if role_name is not None or role not in optional_roles
+            role: column for role, column in role_pairs if column is not None or role not in optional_roles
         }
 
 
@@ -279,14 +277,17 @@ def describe_two_people(user_columns: Sequence[str]) -> InputProblem:
 
 
 def refuse_wrong_columns(
-    problems: Problems, columns: Sequence[str], role_pairs: Iterable[tuple[str, str | None]], table_name: str
+    problems: Problems,
+    columns: Sequence[str],
+    roles_and_columns: Iterable[tuple[str, str | None]],
+    table_name: str,
 ) -> None:
     """Add a problem for each role whose column is None, is not in the table, or has another role already.
 
     One column may be both value and task.
     """
     role_by_column: dict[str, str] = {}
-    for role, column in role_pairs:
+    for role, column in roles_and_columns:
         if column is None:
             problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {table_name}")
         elif column not in columns:
@@ -301,7 +302,7 @@ def refuse_wrong_columns(
 
 FEW_USERS = 20
 """Below this number of users a question to the person says that they may be no people."""
-_MANY_SINGLE = 0.95
+_MANY_SINGLE_SHARE = 0.95
 
 
 def write_user_hint(roles: Roles, table_columns: Sequence[str], histogram: ContributionHistogram) -> str:
@@ -321,5 +322,5 @@ def write_user_hint(roles: Roles, table_columns: Sequence[str], histogram: Contr
         return f"Every user has exactly one contribution: {question_text}"
     if num_users < FEW_USERS:
         return f"There are only {num_users} users: {question_text}"
-    is_mostly_single = num_single_row_users >= _MANY_SINGLE * num_users
+    is_mostly_single = num_single_row_users >= _MANY_SINGLE_SHARE * num_users
     return f"Nearly every user has one contribution: {question_text}" if is_mostly_single else ""

@@ -40,7 +40,7 @@ MAX_LEVELS = 50
 
 MAX_FEATURES = 50
 """Largest number of columns of the matrix: each costs a pass over all rows, and models here are small."""
-Check = Callable[[FloatArray, IntArray, tuple[str, ...]], object]
+RowCheck = Callable[[FloatArray, IntArray, tuple[str, ...]], object]
 """Check of features, users and names of the features; it raises `InvalidInput` if a model cannot use them."""
 
 _INFINITE_PATTERN = re.compile(r"[+-]?inf(inity)?|.*[0-9].*", re.IGNORECASE)
@@ -125,8 +125,8 @@ def list_levels(table: Table, column_name: str) -> tuple[str, ...]:
 def is_numeric(table: Table, column_name: str) -> bool:
     """Return True if a column holds numbers with unambiguous marks, and all other cells are missing."""
     column_numbers = read_numbers(table, column_name)
-    is_read = column_numbers.marks.problem is None and not column_numbers.text_mask.any()
-    return is_read and bool(np.isfinite(column_numbers.values).any())
+    is_readable = column_numbers.marks.problem is None and not column_numbers.text_mask.any()
+    return is_readable and bool(np.isfinite(column_numbers.values).any())
 
 
 def guess_design(table: Table, allows_words: bool = False) -> Design:
@@ -191,7 +191,7 @@ class _Reading:
     def describe_lines(self, bad_mask: BoolArray) -> str:
         """Return the lines of the first three bad rows as text, and how many more there are."""
         bad_rows = np.flatnonzero(bad_mask)
-        lines_text = ", ".join(f"{self.table.line(int(bad_row)):,}" for bad_row in bad_rows[:3])
+        lines_text = ", ".join(f"{self.table.get_line_number(int(bad_row)):,}" for bad_row in bad_rows[:3])
         further_lines_text = f" and {bad_rows.size - 3:,} more" if bad_rows.size > 3 else ""
         return f"line{'s' if bad_rows.size > 1 else ''} {lines_text}{further_lines_text}"
 
@@ -234,7 +234,7 @@ class _Reading:
 
 
 def build_dataset(
-    table: Table, design: Design, disclosure: Disclosure, check_rows: Check | None = None
+    table: Table, design: Design, disclosure: Disclosure, check_rows: RowCheck | None = None
 ) -> Dataset:
     """Build the dataset with the facet `table`: features, labels and users of the complete rows.
 
@@ -266,23 +266,29 @@ def build_dataset(
         else:
             reading.read_text_column(feature.column)
     reading.problems.raise_if_any()
-    complete_rows = _find_complete_rows(reading)
+    complete_row_indices = _find_complete_rows(reading)
     # Levels are those of the remaining rows: a level without rows would be a column of zeros.
     named_blocks: list[tuple[FloatArray, list[str]]] = []
     for feature in design.features:
         if feature.encoding is FeatureKind.NUMERIC:
-            named_blocks.append((numbers_by_column[feature.column][complete_rows, None], [feature.column]))
+            named_blocks.append(
+                (numbers_by_column[feature.column][complete_row_indices, None], [feature.column])
+            )
         else:
-            named_blocks.append(_encode_one_hot(reading, feature, complete_rows))
+            named_blocks.append(_encode_one_hot(reading, feature, complete_row_indices))
     reading.problems.raise_if_any()
     if design.intercept:
-        named_blocks.insert(0, (np.ones((complete_rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
-    _check_size(reading, complete_rows.size, sum(block_values.shape[1] for block_values, _ in named_blocks))
+        named_blocks.insert(
+            0, (np.ones((complete_row_indices.size, 1)), [_make_unique(INTERCEPT, table.columns)])
+        )
+    _check_size(
+        reading, complete_row_indices.size, sum(block_values.shape[1] for block_values, _ in named_blocks)
+    )
     feature_matrix = np.hstack([block_values for block_values, _ in named_blocks])
     feature_names: tuple[str, ...] = ()
     for name in (name for _, block_names in named_blocks for name in block_names):
         feature_names += (_make_unique(name, feature_names),)  # It may be that of a level of another column.
-    user_codes = np.asarray(pd.factorize(user_cells.iloc[complete_rows])[0], dtype=np.int64)
+    user_codes = np.asarray(pd.factorize(user_cells.iloc[complete_row_indices])[0], dtype=np.int64)
     if check_rows is not None:
         check_rows(feature_matrix, user_codes, feature_names)
     text_columns = tuple(name for name in reading.missing_mask_by_column if name not in reading.decimal_marks)
@@ -290,7 +296,7 @@ def build_dataset(
     source_text, rows_per_user = f"File {table.name}. {explain_design(design)}", np.bincount(user_codes)
     return Dataset(
         table.name, source_text, disclosure, ContributionHistogram.from_counts(rows_per_user), (design.user,),
-        table=LabelledRows(feature_matrix, labels[complete_rows], user_codes, feature_names, design.label),
+        table=LabelledRows(feature_matrix, labels[complete_row_indices], user_codes, feature_names, design.label),
         notes=tuple(reading.notes), layout=table_layout if table.layouts else None,
     )  # fmt: skip
 
@@ -338,14 +344,16 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
     return complete_row_indices
 
 
-def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) -> tuple[FloatArray, list[str]]:
+def _encode_one_hot(
+    reading: _Reading, feature: Feature, kept_row_indices: IntArray
+) -> tuple[FloatArray, list[str]]:
     """Return (columns of 0 and 1, one for each level but the reference, in the kept rows; their names).
 
     If there are problems, which are added, it is one column of zeros.
     """
     import pandas as pd
 
-    cells = reading.table.frame[feature.column].iloc[kept_rows]
+    cells = reading.table.frame[feature.column].iloc[kept_row_indices]
     if feature.further_levels:  # The levels are public, so no check may depend on the cells.
         indicators = (cells.to_numpy(str)[:, None] == np.array(feature.further_levels)).astype(np.float64)
         return indicators, [f"{feature.column}: {other_level}" for other_level in feature.further_levels]
@@ -361,7 +369,7 @@ def _encode_one_hot(reading: _Reading, feature: Feature, kept_rows: IntArray) ->
     if reference_level not in level_names:
         reading.problems.add("the reference level stands in no complete row", location, "Choose another one")
     if reading.problems.entries:
-        return np.zeros((kept_rows.size, 1)), [feature.column]
+        return np.zeros((kept_row_indices.size, 1)), [feature.column]
     indicator_codes = [
         level_index for level_index, level_name in enumerate(level_names) if level_name != reference_level
     ]

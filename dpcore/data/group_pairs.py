@@ -184,7 +184,7 @@ def read_distribution(json_bytes: bytes, file_name: str, disclosure: Disclosure)
     contribution = None
     if members is not None:
         if members["schema"].value != SCHEMA:
-            members["schema"].must_be(SCHEMA)
+            members["schema"].add_type_problem(SCHEMA)
         group_columns = [entry.get_text(500) for entry in members["group_columns"].get_entries(20) or ()]
         if not group_columns and isinstance(members["group_columns"].value, list):
             members["group_columns"].refuse("at least one column names a group")
@@ -246,8 +246,8 @@ def _check_agreement(
 ) -> None:
     """Add problems to the document if its three lists cannot describe the same data."""
     arrays_by_list = {"users": user_arrays, "pairs": pair_arrays, "groups": group_arrays}
-    total_rows = {
-        list_name: _compute_product(arrays_of_list["rows"], arrays_of_list[list_name])
+    num_rows_by_list = {
+        list_name: _sum_products(arrays_of_list["rows"], arrays_of_list[list_name])
         for list_name, arrays_of_list in arrays_by_list.items()
     }
     num_users, num_groups = sum(user_arrays["users"].tolist()), sum(group_arrays["groups"].tolist())
@@ -257,13 +257,13 @@ def _check_agreement(
     for groups_per_user, pair_count in np.c_[pair_arrays["groups"], pair_arrays["pairs"]].tolist():
         pairs_by_num_groups[groups_per_user] += pair_count
     num_paired_users = sum(count // groups_per_user for groups_per_user, count in pairs_by_num_groups.items())
-    tasks_disagree = contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]
+    tasks_disagree = contribution is Contribution.DISTINCT_TASKS and num_pairs != num_rows_by_list["users"]
     user_sizes, counts_rows = user_arrays["rows"], contribution is Contribution.ROWS
-    total_group_users = _compute_product(group_arrays["users"], group_arrays["groups"])
+    total_group_users = _sum_products(group_arrays["users"], group_arrays["groups"])
     problem_checks = [
         *(
             (num_rows > MAX_ROWS, f"{list_heading} have more than {MAX_ROWS:,} rows in all")
-            for list_heading, num_rows in total_rows.items()
+            for list_heading, num_rows in num_rows_by_list.items()
         ),
         (num_groups > MAX_GROUPS, f"there are {num_groups:,} groups; at most {MAX_GROUPS:,} are taken"),
         (np.unique(user_sizes).size < user_sizes.size, "under users, a number of rows stands twice"),
@@ -271,7 +271,10 @@ def _check_agreement(
         (group_arrays["users"].max() > num_users, "a group has more users than there are"),
         (pair_arrays["groups"].max() > num_groups, "a user is in more groups than there are"),
         (num_pairs != total_group_users, "pairs must be as many as the users of all groups together"),
-        (total_rows["pairs"] != total_rows["groups"], "pairs and groups must have the same rows in all"),
+        (
+            num_rows_by_list["pairs"] != num_rows_by_list["groups"],
+            "pairs and groups must have the same rows in all",
+        ),
         *(
             (
                 pair_count % groups_per_user > 0,
@@ -280,7 +283,10 @@ def _check_agreement(
             for groups_per_user, pair_count in pairs_by_num_groups.items()
         ),
         (num_paired_users > num_users, f"{num_paired_users:,} users have pairs, and there are {num_users:,}"),
-        (counts_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
+        (
+            counts_rows and num_rows_by_list["pairs"] > num_rows_by_list["users"],
+            "pairs have more rows than users do",
+        ),
         (tasks_disagree, "users and pairs must have the same number of tasks"),
     ]
     for is_problem, disagreement in problem_checks:
@@ -288,6 +294,6 @@ def _check_agreement(
             document.refuse(disagreement)
 
 
-def _compute_product(first_factors: IntArray, second_factors: IntArray) -> int:
+def _sum_products(first_factors: IntArray, second_factors: IntArray) -> int:
     """Compute the sum of products of two arrays as an exact integer."""
     return sum(a * b for a, b in zip(first_factors.tolist(), second_factors.tolist(), strict=True))

@@ -25,7 +25,7 @@ _ID_PATTERN = (
 )
 """Mail addresses, hashes and UUIDs, which hardly name anything but people and devices if they repeat."""
 _SIZE_WORDS = split_words("size sizes contributions contribution rows multiplicity")
-_TASK_WORDS = frozenset(user_names.TASKS_IN_ORDER)
+_TASK_WORDS = frozenset(user_names.TASK_WORDS_IN_ORDER)
 _TASK_PLURALS = frozenset(word + "s" for word in _TASK_WORDS) | {"categories", "countries"}
 _NUM_SAMPLED = 1_000
 
@@ -128,13 +128,13 @@ def _guess_events(table: Table, column_names: list[str]) -> Roles:
     user_column = _guess_user(table, column_names)
     other_columns = [column_name for column_name in column_names if column_name != user_column]
     value_column = _find_named_column(
-        other_columns, user_names.VALUES_IN_ORDER, partial(_may_be_values, table)
+        other_columns, user_names.VALUE_WORDS_IN_ORDER, partial(_may_be_values, table)
     )
     answer_columns = [column_name for column_name in other_columns if says_yes_and_no(table, column_name)]
     if value_column is None and len(answer_columns) == 1:
         value_column = answer_columns[0]
     other_columns = [column_name for column_name in other_columns if column_name != value_column]
-    task_column = _find_named_column(other_columns, user_names.TASKS_IN_ORDER)
+    task_column = _find_named_column(other_columns, user_names.TASK_WORDS_IN_ORDER)
     return Roles(TableKind.EVENTS, user_column, value=value_column, task=task_column)
 
 

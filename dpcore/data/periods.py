@@ -110,7 +110,7 @@ class Periods:
         release_rho = 0.5 / find_exact_sigma(epsilon, delta) ** 2 if is_gaussian and delta else 0.0
         return price_person(epsilon, delta, self.num_periods, self.num_releases, release_rho)
 
-    def describe(self, price: PersonPrice) -> tuple[str, str, str]:
+    def describe_price(self, price: PersonPrice) -> tuple[str, str, str]:
         """Write the unit and its price for a badge, the guarantee as sentences, and advice on a total epsilon.
 
         All three texts are empty if the periods do not change the unit of privacy.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dpcore.common.checks import refuse
 
-_CONDITION = re.compile(r"(.+?)\s*(!=|<=|>=|=|<|>)\s*(.+)")
+_CONDITION_PATTERN = re.compile(r"(.+?)\s*(!=|<=|>=|=|<|>)\s*(.+)")
 
 
 WHOLE_PATTERN = r"^[0-9]+\.0$"
@@ -65,7 +65,7 @@ def parse_filters(conditions_text: str | None) -> tuple[RowFilter, ...]:
     """
     row_filters = []
     for piece in filter(None, (piece.strip() for piece in (conditions_text or "").split(";"))):
-        condition_match = _CONDITION.fullmatch(piece)
+        condition_match = _CONDITION_PATTERN.fullmatch(piece)
         row_filter = RowFilter(*condition_match.groups()) if condition_match else RowFilter("", "=", "")
         is_number = re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", row_filter.value) is not None
         if not row_filter.column or not (row_filter.is_of_text or is_number):

@@ -307,8 +307,8 @@ def generate_dataset(generator: Generator) -> Dataset:
 
 
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
-_INSTALLED = _PACKAGE_PARENT / "sweet_spot" / "sample_data"
-FOLDER = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE_PARENT / "sample_data"
+_INSTALLED_FOLDER = _PACKAGE_PARENT / "sweet_spot" / "sample_data"
+FOLDER = _INSTALLED_FOLDER if _INSTALLED_FOLDER.is_dir() else _PACKAGE_PARENT / "sample_data"
 
 _HISTOGRAM_ROLES = Roles(TableKind.HISTOGRAM, size="contributions", users="users")
 _ONLINE_RETAIL = "UCI Online Retail (D. Chen, 2015, CC BY 4.0), rows without a customer left out."

@@ -27,7 +27,7 @@ NAME, SENTENCE, NOTES = 500, 4_000, 100
 MAX_NAMES = 10_000
 """Largest number of names of features, and of files."""
 
-_FACETS: dict[str, type[Any]] = {
+_TYPES_BY_FACET: dict[str, type[Any]] = {
     "values": Values,
     "totals": Totals,
     "pairs": Pairs,
@@ -67,7 +67,9 @@ def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
     remaining_bytes -= 16 * histogram.sizes.size
     if remaining_bytes < 0 or histogram.sizes.size > MAX_SIZES:
         return SavedDataset(None, (f"{dataset.name}: too many different numbers of rows",), remaining_bytes)
-    facets_by_name: dict[str, Any] = {facet_name: getattr(dataset, facet_name) for facet_name in _FACETS}
+    facets_by_name: dict[str, Any] = {
+        facet_name: getattr(dataset, facet_name) for facet_name in _TYPES_BY_FACET
+    }
     left_out_phrases = []
     filled_facets = [(facet_name, facet) for facet_name, facet in facets_by_name.items() if facet is not None]
     for facet_name, facet in sorted(
@@ -122,7 +124,7 @@ def _is_readable(facet: Any) -> bool:
 
 def _convert_dataset(dataset: Dataset) -> dict[str, Any]:
     """Convert a dataset to a JSON object; long texts and lists are cut."""
-    facets_by_name = {name: getattr(dataset, name) for name in _FACETS}
+    facets_by_name = {name: getattr(dataset, name) for name in _TYPES_BY_FACET}
     members_by_name = {
         "name": dataset.name,
         "source": cut(dataset.source, SENTENCE),
@@ -182,13 +184,16 @@ def _read_feature(node: JsonValue) -> Feature | None:
 
 
 _CODE_FIELDS = [
-    (facet, name) for facet in _FACETS.values() for name in _CODE_ATTRIBUTES if name in fields_by_name(facet)
+    (facet, name)
+    for facet in _TYPES_BY_FACET.values()
+    for name in _CODE_ATTRIBUTES
+    if name in fields_by_name(facet)
 ]
 _NEIGHBOURS_BY_NAME = {relation.short: relation for relation in Neighbours}
 CODEC = Codec(
     NAME,
     MAX_NAMES,
-    readers={
+    readers_by_type={
         Feature: _read_feature,
         Neighbours: lambda node: node.choose(_NEIGHBOURS_BY_NAME),
         (ReleaseFacts, "mechanism"): _read_mechanism,
@@ -198,7 +203,7 @@ CODEC = Codec(
         (Pairs, "num_tasks"): lambda node: node.get_integer(1, MAX_VALUES),
         **dict.fromkeys(_CODE_FIELDS, _read_codes),
     },
-    writers={
+    writers_by_type={
         Feature: lambda f: [f.column, f.encoding.value, f.reference, *f.further_levels],
         Neighbours: lambda relation: relation.short,
     },
@@ -228,7 +233,7 @@ def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
     """
     needed_readers, optional_readers = CODEC.list_readers(Dataset)
     all_readers = needed_readers | optional_readers
-    facet_readers = {member_name: optional_readers[member_name] for member_name in _FACETS}
+    facet_readers = {member_name: optional_readers[member_name] for member_name in _TYPES_BY_FACET}
     column_readers: dict[str, Reader] = {} if is_further else {"further": _read_further}
     values_by_member = node.read_members(
         {

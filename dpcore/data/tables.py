@@ -118,7 +118,7 @@ class TableLayout:
         """Return True if there is a rule for values that are missing or unusable."""
         return bool(self.dropped_column) or self.missing_constant is not None
 
-    def decimal(self, column_name: str) -> str:
+    def find_decimal_mark(self, column_name: str) -> str:
         """Return the decimal mark of a column; empty for plain numbers and for columns that are not of numbers."""
         return dict(self.numbers).get(column_name, "")
 
@@ -132,7 +132,7 @@ class Table:
         name: File name.
         encoding: Python's name of the encoding of the file.
         delimiter: Delimiter of fields; empty if there is one column.
-        lines: First file line of each row, counted from 1, shape (rows,), int64.
+        line_numbers: First file line of each row, counted from 1, shape (rows,), int64.
         notes: Notes for the user on the reading, sentences.
         files: If several files were joined, the first row and the name of each.
         line_word: Word for a line in messages.
@@ -146,7 +146,7 @@ class Table:
     name: str
     encoding: str
     delimiter: str
-    lines: IntArray
+    line_numbers: IntArray
     notes: tuple[str, ...] = ()
     files: tuple[tuple[int, str], ...] = ()
     line_word: str = "line"
@@ -160,16 +160,16 @@ class Table:
         """Return the column names from left to right."""
         return tuple(str(column_name) for column_name in self.frame.columns)
 
-    def line(self, row_index: int) -> int:
+    def get_line_number(self, row_index: int) -> int:
         """Return the first file line of a row; rows count from 0, lines from 1."""
-        return int(self.lines[row_index])
+        return int(self.line_numbers[row_index])
 
     def describe_row(self, row_index: int) -> str:
         """Return the location of a row as text, with the file if several were joined."""
         file_phrases = [
             f" of {shorten(file_name)}" for start_row, file_name in self.files if start_row <= row_index
         ]
-        return f"{self.line_word} {self.line(row_index):,}{''.join(file_phrases[-1:])}"
+        return f"{self.line_word} {self.get_line_number(row_index):,}{''.join(file_phrases[-1:])}"
 
 
 def build_table(
@@ -227,7 +227,7 @@ def join_tables(tables: list[Table]) -> Table:
     return Table(
         joined_frame, f"{first_table.name} and {len(tables) - 1} more", first_table.encoding,
         first_table.delimiter if len({table.delimiter for table in tables}) == 1 else "",
-        np.concatenate([table.lines for table in tables]),
+        np.concatenate([table.line_numbers for table in tables]),
         tuple(f"{shorten(table.name)}: {table_note}" for table in tables for table_note in table.notes),
         tuple((int(first_row), table.name) for first_row, table in zip(first_rows, tables, strict=True)),
         layouts=tuple(file_layout for table in tables for file_layout in table.layouts), **join_types(tables),

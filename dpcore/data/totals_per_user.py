@@ -136,12 +136,12 @@ class Amounts(ByDigest):
     @property
     def num_users(self) -> int:
         """Return the number of users, including those with a total of 0."""
-        return int(self._users_from[0])
+        return int(self._users_at_or_above[0])
 
     @property
     def total(self) -> float:
         """Return the sum of x over all users."""
-        return float(self._sum_from[0])
+        return float(self._totals_at_or_above[0])
 
     @property
     def largest(self) -> float:
@@ -150,27 +150,27 @@ class Amounts(ByDigest):
 
     # Suffix sums, entry j over values[j:]; the last entry is 0. float64, since totals are.
     @cached_property
-    def _users_from(self) -> FloatArray:
+    def _users_at_or_above(self) -> FloatArray:
         """Return the number of users with at least each distinct total, then a 0, shape (k + 1,)."""
         return contributions.suffix_sums(self.users.astype(np.float64))
 
     @cached_property
-    def _sum_from(self) -> FloatArray:
+    def _totals_at_or_above(self) -> FloatArray:
         """Return the sum of the totals of users with at least each distinct total, then a 0, shape (k + 1,)."""
         return contributions.suffix_sums(self.values * self.users)
 
     @cached_property
-    def _excess_from(self) -> FloatArray:
+    def _excess_above(self) -> FloatArray:
         """Return the sum over users of what they have above each distinct total, then a 0, shape (k + 1,)."""
-        return contributions.excess_sums(self.values, self._users_from)
+        return contributions.excess_sums(self.values, self._users_at_or_above)
 
     def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
         """Return the number of users with x > T, float64 of the shape of ``bounds``."""
-        return self._users_from[np.searchsorted(self.values, bounds, side="right")]
+        return self._users_at_or_above[np.searchsorted(self.values, bounds, side="right")]
 
     def sum_above(self, bounds: npt.ArrayLike) -> FloatArray:
         """Return the sum of x over users with x > T, float64 of the shape of ``bounds``."""
-        return self._sum_from[np.searchsorted(self.values, bounds, side="right")]
+        return self._totals_at_or_above[np.searchsorted(self.values, bounds, side="right")]
 
     def excess(self, bounds: npt.ArrayLike) -> FloatArray:
         """Return the sum of max(x - T, 0) over users: what a bound T on totals cuts off, shape of ``bounds``.
@@ -183,20 +183,22 @@ class Amounts(ByDigest):
         # After the last total there are no users above, so the value has no effect. (A copy of all totals with a 0 at
         # the end would take 8 of the 9 ms of a call on a million distinct totals.)
         next_gaps = self.values[np.minimum(j, self.values.size - 1)] - t
-        return np.asarray(next_gaps * self._users_from[j] + self._excess_from[j])
+        return np.asarray(next_gaps * self._users_at_or_above[j] + self._excess_above[j])
 
-    def largest_at_rank(self, rank: float) -> float:
+    def find_total_at_rank(self, rank: float) -> float:
         """Return the rank-th largest total (rank 1 is the largest); 0 if there are fewer users."""
         if rank > self.num_users:
             return 0.0
         # The last index whose suffix contains at least `rank` users.
-        return float(self.values[int(np.searchsorted(-self._users_from, -max(rank, 1.0), side="right")) - 1])
+        return float(
+            self.values[int(np.searchsorted(-self._users_at_or_above, -max(rank, 1.0), side="right")) - 1]
+        )
 
     def quantile(self, user_share: float) -> float:
         """Return the smallest total that at least this share of the users, 0 to 1, do not exceed."""
-        users_up_to = self._users_from[0] - self._users_from[1:]
+        users_up_to = self._users_at_or_above[0] - self._users_at_or_above[1:]
         # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would require 8 users.
-        num_needed = user_share * self._users_from[0] * (1.0 - 1e-12)
+        num_needed = user_share * self._users_at_or_above[0] * (1.0 - 1e-12)
         return float(self.values[min(int(np.searchsorted(users_up_to, num_needed)), self.values.size - 1)])
 
 
@@ -239,7 +241,7 @@ class UserAmounts:
     num_cells_without_number: int | None = None
 
     @property
-    def dropped_counts(self) -> dict[str, int]:
+    def dropped_counts_by_name(self) -> dict[str, int]:
         """Return by name the numbers of dropped rows, of cells and sums that count as 0, and of groups.
 
         Counts that are not known are left out. They are private.

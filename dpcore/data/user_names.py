@@ -37,7 +37,7 @@ COUNT_WORDS = split_words(
     "count counts cnt n rows contributions contribution num nb records events frequency anzahl freq"
 )
 # In order of preference.
-VALUES_IN_ORDER = (
+VALUE_WORDS_IN_ORDER = (
     *("value", "amount", "price", "rating", "score", "total", "cost", "revenue", "sales", "spend"),
     *("quantity", "qty", "stars", "duration", "payment", "salary", "income", "weight", "balance"),
     *(
@@ -55,12 +55,12 @@ VALUES_IN_ORDER = (
     ),
     *("val", "v", "betrag", "wert", "preis", "menge"),
 )
-TASKS_IN_ORDER = (
+TASK_WORDS_IN_ORDER = (
     *("task", "product", "item", "category", "group", "partition", "movie", "film", "book", "song", "artist"),
     *("track", "article", "page", "url", "domain", "stockcode", "sku", "genre", "topic", "shop", "store"),
     *("country", "tag", "model", "brand", "channel", "department", "school", "hospital", "clinic"),
 )
-VALUE_WORDS = frozenset(VALUES_IN_ORDER)
+VALUE_WORDS = frozenset(VALUE_WORDS_IN_ORDER)
 
 
 def score_as_users(column_name: str) -> float:

@@ -26,7 +26,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.parameters import Option
 from dpcore.contributions import FloatArray
 
-Numbers = float | FloatArray
+FloatOrArray = float | FloatArray
 _ABOVE_ZERO = ("epsilon", "delta", "owners", "records", "records_per_unit")
 
 
@@ -71,20 +71,20 @@ class Collaboration:
         InvalidInput: ε, δ, owners, records or records per unit not above 0, or another number below 0.
     """
 
-    epsilon: Numbers
-    delta: Numbers
-    owners: Numbers
-    records: Numbers
-    records_per_unit: Numbers = 1.0
-    shared: Numbers = 1.0
-    personal: Numbers = 0.0
-    personal_diameter: Numbers = 0.0
-    shared_diameter: Numbers = 1.0
-    lipschitz: Numbers = 1.0
-    alone_constant: Numbers = 1.0
-    sampling_constant: Numbers = 1.0
-    privacy_constant: Numbers = 1.0
-    evenness: Numbers = 1.0
+    epsilon: FloatOrArray
+    delta: FloatOrArray
+    owners: FloatOrArray
+    records: FloatOrArray
+    records_per_unit: FloatOrArray = 1.0
+    shared: FloatOrArray = 1.0
+    personal: FloatOrArray = 0.0
+    personal_diameter: FloatOrArray = 0.0
+    shared_diameter: FloatOrArray = 1.0
+    lipschitz: FloatOrArray = 1.0
+    alone_constant: FloatOrArray = 1.0
+    sampling_constant: FloatOrArray = 1.0
+    privacy_constant: FloatOrArray = 1.0
+    evenness: FloatOrArray = 1.0
 
     def __post_init__(self) -> None:
         """Turn every field into a float array; raise InvalidInput if a number is out of range."""
@@ -102,52 +102,52 @@ class Collaboration:
         return replace(self, **changed_fields)
 
     @property
-    def owner_diameter(self) -> Numbers:
+    def owner_diameter(self) -> FloatOrArray:
         """Return √(D_X² + D_U²), the diameter of one owner's parameters."""
         return np.hypot(self.personal_diameter, self.shared_diameter)
 
     @property
-    def joint_diameter(self) -> Numbers:
+    def joint_diameter(self) -> FloatOrArray:
         """Return R = √(n D_X² + D_U²), the diameter of all owners' parameters."""
         return np.hypot(np.sqrt(self.owners) * self.personal_diameter, self.shared_diameter)
 
     @property
-    def num_all_records(self) -> Numbers:
+    def num_all_records(self) -> FloatOrArray:
         """Return mn."""
         return self.records * self.owners
 
     @property
-    def privacy_scale(self) -> Numbers:
+    def privacy_scale(self) -> FloatOrArray:
         """Return s = records_per_unit · √log(records_per_unit/δ) / ε; √log(1/δ)/ε for one record."""
         return self.records_per_unit * np.sqrt(np.log(self.records_per_unit / self.delta)) / self.epsilon
 
     @property
-    def noise_cost(self) -> Numbers:
+    def noise_cost(self) -> FloatOrArray:
         """Return c_p L R/(mn).
 
         A bound with privacy grows by this times the Euclidean norm of the noise.
         """
         return self.privacy_constant * self.lipschitz * self.joint_diameter / self.num_all_records
 
-    def count_noisy_parameters(self, protected_part: ProtectedPart) -> Numbers:
+    def count_noisy_parameters(self, protected_part: ProtectedPart) -> FloatOrArray:
         """Return how many parameters get noise: the ℓ shared under joint privacy, all nk + ℓ under full privacy."""
         num_all_parameters = self.owners * self.personal + self.shared
         return self.shared if protected_part is ProtectedPart.JOINT else num_all_parameters
 
 
-def bound_alone(collaboration: Collaboration) -> Numbers:
+def bound_alone(collaboration: Collaboration) -> FloatOrArray:
     """Bound the excess loss if every owner learns alone (appendix A.1): c_a κ L √((D_X² + D_U²)/m), κ the evenness."""
     lipschitz_factor = collaboration.alone_constant * collaboration.evenness * collaboration.lipschitz
     return lipschitz_factor * collaboration.owner_diameter / np.sqrt(collaboration.records)
 
 
-def bound_without_privacy(collaboration: Collaboration) -> Numbers:
+def bound_without_privacy(collaboration: Collaboration) -> FloatOrArray:
     """Bound the excess loss if all learn together without privacy (appendix A.2): c_s L R/√(mn)."""
     diameter_factor = collaboration.sampling_constant * collaboration.lipschitz * collaboration.joint_diameter
     return diameter_factor / np.sqrt(collaboration.num_all_records)
 
 
-def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) -> Numbers:
+def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatOrArray:
     """Bound the excess loss if all learn together with privacy (theorem 3.1): L R (c_s/√(mn) + c_p s √d/(mn)).
 
     Args:
@@ -158,7 +158,7 @@ def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) 
     return bound_without_privacy(collaboration) + collaboration.noise_cost * noise_norm
 
 
-def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
+def bound_smooth_joint(collaboration: Collaboration) -> FloatOrArray:
     """Bound joint privacy for smooth losses (theorem B.1): L R (c_s/√(mn) + c_p ℓ/(ε n √(mr))), without logs.
 
     With records_per_unit = m/r the root is √(mr) = m/√(records_per_unit).
@@ -167,7 +167,7 @@ def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
     return bound_without_privacy(collaboration) + collaboration.noise_cost * noise_norm
 
 
-def bound_trivially(collaboration: Collaboration) -> Numbers:
+def bound_trivially(collaboration: Collaboration) -> FloatOrArray:
     """Bound the excess loss of any parameters by L √(D_X² + D_U²); a larger bound is vacuous."""
     return collaboration.lipschitz * collaboration.owner_diameter
 
@@ -175,7 +175,7 @@ def bound_trivially(collaboration: Collaboration) -> Numbers:
 # --- bounds as the paper prints them; those above correct them -------------------------------------------------
 
 
-def compute_printed_alone(collaboration: Collaboration) -> Numbers:
+def compute_printed_alone(collaboration: Collaboration) -> FloatOrArray:
     """Compute the bound of an owner alone as the table of section 3.2 prints it: c_a L (D_X + D_U)/√m.
 
     `bound_alone` has √(D_X² + D_U²) for the sum, as in appendix A.1, and is up to √2 times smaller. With the sum, a
@@ -186,7 +186,7 @@ def compute_printed_alone(collaboration: Collaboration) -> Numbers:
     return lipschitz_factor * diameter_sum / np.sqrt(collaboration.records)
 
 
-def compute_printed_of_users(collaboration: Collaboration) -> Numbers:
+def compute_printed_of_users(collaboration: Collaboration) -> FloatOrArray:
     """Compute the bound for users as appendix A.3 prints it: L R (1/√(mn) + √((nk + ℓ) log(m/δ))/(εn)).
 
     It is for full privacy. Its denominator should be εnr, as in theorem 3.1: with one record per user it must equal
@@ -198,13 +198,13 @@ def compute_printed_of_users(collaboration: Collaboration) -> Numbers:
     return bound_without_privacy(collaboration) + collaboration.noise_cost * noise_norm
 
 
-def compute_saving(collaboration: Collaboration) -> Numbers:
+def compute_saving(collaboration: Collaboration) -> FloatOrArray:
     """Compute the bound of full privacy less the bound of joint privacy: c_p L R s (√(nk + ℓ) − √ℓ)/(mn)."""
     bound_full = bound_together(collaboration, ProtectedPart.FULL)
     return bound_full - bound_together(collaboration, ProtectedPart.JOINT)
 
 
-def compute_printed_saving(collaboration: Collaboration) -> Numbers:
+def compute_printed_saving(collaboration: Collaboration) -> FloatOrArray:
     """Compute the saving as section 3.2 prints it: L R √(nk)/(εnm).
 
     Where ℓ is far above nk, `compute_saving` is far smaller.
@@ -217,7 +217,7 @@ MAX_OWNERS = 10**12
 """Largest number that the search for a sufficient one tries."""
 
 
-def compute_advantage(collaboration: Collaboration) -> Numbers:
+def compute_advantage(collaboration: Collaboration) -> FloatOrArray:
     """Compute c_a κ ρ − c_s: the bound alone less the bound together without privacy, over L R/√(mn).
 
     ρ is √(D_X² + D_U²) √n / R and κ the evenness.
@@ -236,7 +236,7 @@ def compute_advantage(collaboration: Collaboration) -> Numbers:
     return squared_advantage / (alone_factor * np.sqrt(1.0 + squared_ratio_excess) + sampling_factor)
 
 
-def _divide_or_infinite(numerator: Numbers, denominator: Numbers) -> FloatArray:
+def _divide_or_infinite(numerator: FloatOrArray, denominator: FloatOrArray) -> FloatArray:
     """Return numerator/denominator; infinite where the denominator is not above 0."""
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
     quotients_or_inf = np.full(numerator.shape, np.inf)

@@ -26,7 +26,7 @@ RECORDS_PER_USER = (1.0, 2.0, 5.0, 10.0, 20.0)
 FIGURE_OWNERS = 128
 FIGURE_COLUMN = NUMBERS_OF_OWNERS.index(FIGURE_OWNERS)
 """Position of the figure's number of owners in table 1."""
-SETTING = (
+SETTING_TEXT = (
     "The paper trains a convolutional network on 10,000 records of MNIST, which may not be passed on. Here a linear "
     "model learns from 4,000 generated records. δ = 1e-4; every owner lacks two of ten classes."
 )
@@ -186,7 +186,7 @@ TABLE_1_FIGURE = PaperFigure(
     "Huang et al. 2023",
     "Table 1",
     "accuracy over the number of owners",
-    f"ε = 1. {SETTING}",
+    f"ε = 1. {SETTING_TEXT}",
     "Join or train alone",
     "Accuracy",
     _build_axis("owners, n", (3.5, 590.0), NUMBERS_OF_OWNERS, number_format=","),
@@ -215,7 +215,7 @@ FIGURE_1 = replace(
     key="huang-figure-1",
     item_name="Figure 1",
     title=f"accuracy over ε, {FIGURE_OWNERS} owners",
-    setting_text=SETTING,
+    setting_text=SETTING_TEXT,
     x=_build_axis("privacy budget ε", (0.9, 110.0), EPSILONS),
     x_values=EPSILONS,
     lines=tuple(
@@ -242,7 +242,7 @@ TABLE_4_FIGURE = replace(
     key="huang-table-4",
     item_name="Table 4",
     title="accuracy over the records of one user, who is protected",
-    setting_text=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records.",
+    setting_text=f"ε = 1, 4 and 256 owners. {SETTING_TEXT} With 256 owners each holds 12 records.",
     x=_build_axis("records per user, m/r", (0.9, 22.0), RECORDS_PER_USER),
     x_values=RECORDS_PER_USER,
     lines=tuple(

@@ -67,7 +67,12 @@ class OwnersParameters(Parameters):
     )
     """The records of every owner. For unequal owners, take those of the data in use, under *More settings*."""
     personal_part: PersonalPart = public.choice(
-        PersonalPart.LAST, "Personal part", name="the personal part", as_list=True, width=198, place=LINE
+        PersonalPart.LAST,
+        "Personal part",
+        name="the personal part",
+        uses_select_box=True,
+        width=198,
+        place=LINE,
     )
     """The layers that each owner fits for itself, of the network in the paper: 47,744 parameters in four layers, the
     last two side by side. Joint privacy adds no noise to them. For another model, enter ℓ and k under *More settings*.
@@ -125,12 +130,12 @@ class OwnersParameters(Parameters):
         (1, MAX_RECORDS),
         name="your own cap",
         former_name="own_cap",
-        renewed=True,
+        is_renewed=True,
         placeholder="optional",
     )
     """At most so many records of each owner, to compare with the best cap."""
-    x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", as_list=True)
-    y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", as_list=True)
+    x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", uses_select_box=True)
+    y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", uses_select_box=True)
     train_on: RecordSource = public.choice(RecordSource.DIGITS, "Records", place=TAB)
     """1,797 handwritten digits (UCI, CC BY 4.0), 4,000 generated records, or a table whose users are the owners."""
     train_owners: str = public.text("4, 16, 64", "Owners", max_length=60, place=TAB)
@@ -150,8 +155,8 @@ class OwnersParameters(Parameters):
         if has_entered_users and self.records_per_user is not None and self.records_per_user > self.records:
             problems.add("a user cannot have more records than the owner")
         # What follows from other fields can be computed only where these are right.
-        diameter_source = vars(self) if problems.entries else self.model_sizes
-        if all(diameter_source[name] == 0.0 for name in ("personal_diameter", "shared_diameter")):
+        sizes_by_field = vars(self) if problems.entries else self.model_sizes
+        if all(sizes_by_field[name] == 0.0 for name in ("personal_diameter", "shared_diameter")):
             problems.add("one of the diameters D_X and D_U must be above 0")
         for diameter_phrase, diameter in (
             ("the personal diameter D_X, where it is not 0,", self.personal_diameter),
@@ -204,12 +209,18 @@ class OwnersParameters(Parameters):
         shared = NUM_PARAMETERS - part_size if self.shared is None else self.shared
         personal = part_size if self.personal is None else self.personal
         shared_share = shared / (shared + personal) if personal else 1.0
-        diameters = {"personal_diameter": self.personal_diameter, "shared_diameter": self.shared_diameter}
-        shares = {"personal_diameter": 1.0 - shared_share, "shared_diameter": shared_share}
+        diameter_by_field = {
+            "personal_diameter": self.personal_diameter,
+            "shared_diameter": self.shared_diameter,
+        }
+        share_by_field = {"personal_diameter": 1.0 - shared_share, "shared_diameter": shared_share}
         return {
             "shared": shared,
             "personal": personal,
-            **{name: math.sqrt(shares[name]) if d is None else d for name, d in diameters.items()},
+            **{
+                name: math.sqrt(share_by_field[name]) if d is None else d
+                for name, d in diameter_by_field.items()
+            },
         }
 
     def build_collaboration(self) -> Collaboration:

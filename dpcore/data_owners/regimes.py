@@ -27,7 +27,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.parameters import Option
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.data_owners import bounds
-from dpcore.data_owners.bounds import Collaboration, Numbers, ProtectedPart, bound_alone, bound_together
+from dpcore.data_owners.bounds import Collaboration, FloatOrArray, ProtectedPart, bound_alone, bound_together
 
 LARGEST_EPSILON = 10.0
 """Theorem 3.1 holds up to here."""
@@ -105,10 +105,10 @@ class RegimeMap:
 
 def find_regime(collaboration: Collaboration) -> Regime:
     """Find which settings have a smaller bound than working alone, at one point."""
-    bound_of_alone = bound_alone(collaboration)
-    if bound_together(collaboration, ProtectedPart.FULL) < bound_of_alone:
+    alone_bound = bound_alone(collaboration)
+    if bound_together(collaboration, ProtectedPart.FULL) < alone_bound:
         return Regime.FULL_TOO
-    is_joint_better = bound_together(collaboration, ProtectedPart.JOINT) < bound_of_alone
+    is_joint_better = bound_together(collaboration, ProtectedPart.JOINT) < alone_bound
     return Regime.JOINT_ONLY if is_joint_better else Regime.ALONE
 
 
@@ -141,7 +141,7 @@ def compute_regime_map(
     largest_units = np.asarray(map_collaboration.records) * (1.0 + 1e-9)
     valid_mask = np.asarray(protects_owner or np.asarray(map_collaboration.records_per_unit) <= largest_units)
 
-    def compute_gains(setting_bounds: Numbers) -> FloatArray:
+    def compute_gains(setting_bounds: FloatOrArray) -> FloatArray:
         """Return log(bound alone / bound of the setting), shape (rows, columns).
 
         It is NaN where a unit is larger than its owner.
@@ -155,8 +155,10 @@ def compute_regime_map(
     both_gains = compute_gains(joint_bounds), compute_gains(full_bounds)
     trivial_bounds = bounds.bound_trivially(map_collaboration)
     vacuous_mask = np.broadcast_to((joint_bounds >= trivial_bounds) & valid_mask, shape)
-    epsilon_mask = np.asarray(map_collaboration.epsilon) > LARGEST_EPSILON
-    uncovered_mask = epsilon_mask | (np.asarray(map_collaboration.delta) * map_collaboration.owners >= 1.0)
+    large_epsilon_mask = np.asarray(map_collaboration.epsilon) > LARGEST_EPSILON
+    uncovered_mask = large_epsilon_mask | (
+        np.asarray(map_collaboration.delta) * map_collaboration.owners >= 1.0
+    )
     return RegimeMap(x_axis, y_axis, x, y, *both_gains, vacuous_mask, np.broadcast_to(uncovered_mask, shape))
 
 

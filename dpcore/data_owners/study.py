@@ -103,23 +103,25 @@ class StudyResult:
         all_accuracies = np.concatenate([x.ravel() for x in self.accuracies_by_form.values()])
         return float(np.isfinite(all_accuracies).mean())
 
-    def average(self, form: Form) -> FloatArray:
+    def average_accuracies(self, form: Form) -> FloatArray:
         """Average a form's test accuracy over the runs that were done, shape (epsilons, owners); NaN without a run."""
         return summarise_runs(self.accuracies_by_form[form], axis=2).means
 
-    def compare(self, form: Form, other_form: Form) -> FloatArray:
+    def compare_forms(self, form: Form, other_form: Form) -> FloatArray:
         """Compare two forms' mean accuracies: 1 if the first is higher, -1 if lower, 0 if within a standard error.
 
         The result has shape (epsilons, owners), and NaN for a form without runs. The standard error is that of the
         difference between two shares of right answers, over the test records of all runs. A sign does not prove a
         difference.
         """
-        accuracies, other_mean_accuracies = np.broadcast_arrays(self.average(form), self.average(other_form))
-        pooled_accuracies = np.clip((accuracies + other_mean_accuracies) / 2.0, 0.0, 1.0)
+        mean_accuracies, other_mean_accuracies = np.broadcast_arrays(
+            self.average_accuracies(form), self.average_accuracies(other_form)
+        )
+        pooled_accuracies = np.clip((mean_accuracies + other_mean_accuracies) / 2.0, 0.0, 1.0)
         runs_per_cell = np.isfinite(self.accuracies_by_form[form]).sum(axis=2)
         num_tested_records = self.num_tests * np.maximum(runs_per_cell, 1)
         standard_errors = np.sqrt(2.0 * pooled_accuracies * (1.0 - pooled_accuracies) / num_tested_records)
-        accuracy_differences = accuracies - other_mean_accuracies
+        accuracy_differences = mean_accuracies - other_mean_accuracies
         signs = np.where(np.abs(accuracy_differences) > standard_errors, np.sign(accuracy_differences), 0.0)
         return np.asarray(np.where(np.isfinite(accuracy_differences), signs, np.nan))
 
@@ -151,13 +153,13 @@ def train_shared(
 
     If ε is infinite there is no noise.
     """
-    options = study.training_options
+    training_options = study.training_options
     if math.isinf(epsilon):
-        return training.fit_without_privacy(records, options, should_stop)
+        return training.fit_without_privacy(records, training_options, should_stop)
     num_records, clips_per_unit, group_size = records.labels.size, 1.0, 1.0
     if not study.clips_records:
         records_per_unit = study.records_per_user if study.unit is Unit.USER else num_records / num_owners
-        clips_per_unit = max(1.0, options.unit_clip_share * records_per_unit)
+        clips_per_unit = max(1.0, training_options.unit_clip_share * records_per_unit)
     elif study.unit is Unit.USER:
         group_size = float(study.records_per_user)
     # ε as a whole number: one stream of noise for each.
@@ -165,7 +167,15 @@ def train_shared(
     rng = np.random.default_rng((seed, owners_seed, int(1e6 * min(epsilon, 1e6))))
     padded_units = training.pad_units(records, *assign_units(study, owner_codes, num_owners))
     return training.fit_shared(
-        padded_units, num_records, epsilon, study.delta, rng, options, clips_per_unit, group_size, should_stop
+        padded_units,
+        num_records,
+        epsilon,
+        study.delta,
+        rng,
+        training_options,
+        clips_per_unit,
+        group_size,
+        should_stop,
     )
 
 

@@ -220,7 +220,7 @@ class TrainingOptions:
         clip: Largest norm of a record's gradient.
         unit_clip_share: What a unit of several records may fill of its records' clips; its summed gradient is clipped
             to ``clip`` times this times its number of records, at least ``clip``.
-        rate: Step size on the mean loss.
+        step_size: Step size on the mean loss.
         plain_steps: Steps of the fit without noise.
         plain_penalty: Beside the mean loss without noise, penalty/2 |W|².
         penalties: Of a personal part; every owner picks one on a fifth of its own records, which tells nobody anything.
@@ -230,7 +230,7 @@ class TrainingOptions:
     steps: int = 30
     clip: float = 1.0
     unit_clip_share: float = 0.3
-    rate: float = 8.0
+    step_size: float = 8.0
     plain_steps: int = 150
     plain_penalty: float = 1e-4
     penalties: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)
@@ -381,7 +381,7 @@ def fit_shared(
         else:
             gradient_sum = sum_clipped(compute_unit_gradients(padded_units, shared_weights), max_norm)
         gradient_sum += noise_std * rng.standard_normal(shared_weights.shape)
-        shared_weights = shared_weights - training_options.rate / num_records * gradient_sum
+        shared_weights = shared_weights - training_options.step_size / num_records * gradient_sum
     return shared_weights
 
 
@@ -422,13 +422,15 @@ def fit_personal(
     smoothness = 0.5 + penalty_of_owner
     inverse_condition_roots = np.sqrt(penalty_of_owner / smoothness)
     momentum = (1.0 - inverse_condition_roots) / (1.0 + inverse_condition_roots)
-    sizes = np.maximum(owner_units.sizes, 1.0)
+    records_per_owner = np.maximum(owner_units.sizes, 1.0)
     personal_weights = np.zeros((owner_units.features.shape[0], *shared_weights.shape))
     extrapolated_weights = personal_weights
     for _ in range(num_steps):
         if should_stop():
             break
-        loss_gradients = compute_unit_gradients(owner_units, shared_weights + extrapolated_weights) / sizes
+        loss_gradients = (
+            compute_unit_gradients(owner_units, shared_weights + extrapolated_weights) / records_per_owner
+        )
         total_gradients = loss_gradients + penalty_of_owner * extrapolated_weights
         next_weights = extrapolated_weights - total_gradients / smoothness
         extrapolated_weights = next_weights + momentum * (next_weights - personal_weights)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.code.choice import Code
 from dpcore.code.common import render
+from dpcore.code.release_spec import Code
 from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.version import VERSION
@@ -126,8 +126,10 @@ def evaluate_candidate(
         sigma = bound_multiplier(user_move, sampling_rate, parameters.epsilon, parameters.delta, num_steps)
     # Sums over users of 1/m_u and m_u².
     num_capped_users = float(histogram.users_above(float(bound)))
-    is_within = histogram.sizes <= bound
-    sizes_within, users_within = (x[is_within].astype(np.float64) for x in (histogram.sizes, histogram.users))
+    within_mask = histogram.sizes <= bound
+    sizes_within, users_within = (
+        x[within_mask].astype(np.float64) for x in (histogram.sizes, histogram.users)
+    )
     kept_inverse_sum = float((users_within / sizes_within).sum()) + num_capped_users / bound
     kept_square_sum = float((users_within * sizes_within**2).sum()) + num_capped_users * float(bound) ** 2
     if is_by_user:
@@ -187,9 +189,11 @@ class Comparison:
         """
         candidates = self.candidates_by_sampling[self.best_candidate.sampling]
         best_index = [candidate.bound for candidate in candidates].index(self.best_candidate.bound)
-        is_near = [candidate.error <= (1.0 + excess) * self.best_candidate.error for candidate in candidates]
-        indices_below = list(itertools.takewhile(lambda i: is_near[i], range(best_index, -1, -1)))
-        indices_above = list(itertools.takewhile(lambda i: is_near[i], range(best_index, len(candidates))))
+        near_flags = [
+            candidate.error <= (1.0 + excess) * self.best_candidate.error for candidate in candidates
+        ]
+        indices_below = list(itertools.takewhile(lambda i: near_flags[i], range(best_index, -1, -1)))
+        indices_above = list(itertools.takewhile(lambda i: near_flags[i], range(best_index, len(candidates))))
         return candidates[indices_below[-1]].bound, candidates[indices_above[-1]].bound
 
 
@@ -237,7 +241,7 @@ FORM_BY_TITLE = {"Values, and a check of ε": "values", "Opacus": "opacus", "JAX
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingConstants:
     """The constants of a training, as they stand in a program.
 
     Attributes:
@@ -261,7 +265,7 @@ class Training:
     num_steps: int
 
 
-def write_program(program_name: str, training: Training, label: str) -> Code:
+def write_program(program_name: str, training: TrainingConstants, label: str) -> Code:
     """Write one of the programs of `FORM_BY_TITLE` with the constants of a training.
 
     Args:

@@ -31,7 +31,7 @@ from dpcore.common.privacy import GaussianNoise, bound_mixture_epsilon, bound_sa
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 
-NEGLIGIBLE = 50.0
+NEGLIGIBLE_LOG = 50.0
 """Terms below e to the minus this are left out."""
 POINTS_PER_NORMAL = 8
 ORDER_FACTORS = tuple(np.geomspace(0.1, 4.0, 20))
@@ -88,8 +88,8 @@ class DensityRatio:
 
     def _evaluate_chunk(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute (w − 1, log w) at the ascending points of a chunk."""
-        first_rank, stop_rank = self._find_window(points[0], points[-1])
-        if self._likely_slice.start <= first_rank and stop_rank <= self._likely_slice.stop:
+        first_k, stop_k = self._find_window(points[0], points[-1])
+        if self._likely_slice.start <= first_k and stop_k <= self._likely_slice.stop:
             k = self._k[self._likely_slice]
             likely_exponents = np.outer(points, k / self.sigma) - 0.5 * (k / self.sigma) ** 2
             if likely_exponents.max() < 30.0:
@@ -97,7 +97,7 @@ class DensityRatio:
                 # anywhere in the chunk are among the likely ones.
                 ratios_less_1 = np.expm1(likely_exponents) @ self._weights
                 return ratios_less_1, np.log1p(ratios_less_1)
-        term_slice = slice(first_rank, stop_rank)
+        term_slice = slice(first_k, stop_k)
         log_terms = np.outer(points, self._k[term_slice] / self.sigma) + self._terms_at_0[term_slice]
         largest_log_terms = log_terms.max(axis=1)
         log_ratios = largest_log_terms + np.log(np.exp(log_terms - largest_log_terms[:, None]).sum(axis=1))
@@ -106,13 +106,13 @@ class DensityRatio:
 
     def _find_window(self, first_point: float, last_point: float) -> tuple[int, int]:
         """Return (the first k whose term counts anywhere between two points, one above the last such k)."""
-        ranks, first_peak = range(self._k.size), self._find_largest_term(first_point)
+        ks, first_peak = range(self._k.size), self._find_largest_term(first_point)
         last_peak = self._find_largest_term(last_point)
-        first_limit = self._evaluate_term(first_peak, first_point) - NEGLIGIBLE
-        last_limit = self._evaluate_term(last_peak, last_point) - NEGLIGIBLE
+        first_limit = self._evaluate_term(first_peak, first_point) - NEGLIGIBLE_LOG
+        last_limit = self._evaluate_term(last_peak, last_point) - NEGLIGIBLE_LOG
         return (
-            bisect_left(ranks, first_limit, hi=first_peak, key=lambda k: self._evaluate_term(k, first_point)),
-            bisect_left(ranks, -last_limit, lo=last_peak, key=lambda k: -self._evaluate_term(k, last_point)),
+            bisect_left(ks, first_limit, hi=first_peak, key=lambda k: self._evaluate_term(k, first_point)),
+            bisect_left(ks, -last_limit, lo=last_peak, key=lambda k: -self._evaluate_term(k, last_point)),
         )
 
     def _find_largest_term(self, point: float) -> int:
@@ -125,10 +125,10 @@ class DensityRatio:
 
     def bound_divergence(self, orders: FloatArray) -> FloatArray:
         """Compute a lower bound on D_α(P ‖ Q) from single terms; shape of ``orders``."""
-        tried_ranks = np.unique(np.geomspace(1.0, self._k.size, 60).astype(np.int64)) - 1
-        squares = 0.5 * (self._k[tried_ranks] / self.sigma) ** 2
+        tried_ks = np.unique(np.geomspace(1.0, self._k.size, 60).astype(np.int64)) - 1
+        half_squares = 0.5 * (self._k[tried_ks] / self.sigma) ** 2
         # w is at least any one of its terms, and E_Q of term k to the power α is p_k^α exp(α (α − 1) (k/σ)²/2).
-        log_bounds = orders[:, None] * (self._log_weights[tried_ranks] + np.outer(orders - 1.0, squares))
+        log_bounds = orders[:, None] * (self._log_weights[tried_ks] + np.outer(orders - 1.0, half_squares))
         return np.asarray(np.maximum(log_bounds.max(axis=1), 0.0) / (orders - 1.0))
 
     def find_upper_ends(self, order: float) -> tuple[float, float]:
@@ -138,16 +138,18 @@ class DensityRatio:
         density is a normal around αk/σ.
         """
         exponents = order * self._log_weights + 0.5 * order * (order - 1.0) * (self._k / self.sigma) ** 2
-        log_slack = NEGLIGIBLE + order * math.log(self._k.size)
-        relevant_ranks = np.flatnonzero(exponents > exponents.max() - log_slack)
-        reach = math.sqrt(2.0 * log_slack)
-        return order * relevant_ranks[0] / self.sigma - reach, order * relevant_ranks[-1] / self.sigma + reach
+        log_slack = NEGLIGIBLE_LOG + order * math.log(self._k.size)
+        relevant_ks = np.flatnonzero(exponents > exponents.max() - log_slack)
+        end_distance = math.sqrt(2.0 * log_slack)
+        return order * relevant_ks[0] / self.sigma - end_distance, order * relevant_ks[
+            -1
+        ] / self.sigma + end_distance
 
     def find_lower_end(self, renyi_order: float) -> float:
         """Find the point above which nearly all of the integral of w^(1 − α) lies; it ends below 10."""
-        is_finite = np.isfinite(self._terms_at_0)
-        term_weights = np.exp(self._terms_at_0[is_finite] - self._terms_at_0[is_finite].max())
-        mean_k_slope = float(term_weights @ self._k[is_finite]) / float(term_weights.sum()) / self.sigma
+        finite_mask = np.isfinite(self._terms_at_0)
+        term_weights = np.exp(self._terms_at_0[finite_mask] - self._terms_at_0[finite_mask].max())
+        mean_k_slope = float(term_weights @ self._k[finite_mask]) / float(term_weights.sum()) / self.sigma
         return -(renyi_order - 1.0) * mean_k_slope - 10.0
 
 
@@ -178,7 +180,7 @@ def compute_replaced_divergences(density_ratio: DensityRatio, orders: FloatArray
     log_ratios = density_ratio.evaluate_ratio(coarse_points)[1]
     for renyi_order in orders:
         exponents = renyi_order * log_ratios + (1.0 - renyi_order) * log_ratios[::-1] - 0.5 * coarse_points**2
-        kept_point_mask |= exponents > exponents.max() - NEGLIGIBLE
+        kept_point_mask |= exponents > exponents.max() - NEGLIGIBLE_LOG
     kept_point_mask |= kept_point_mask[::-1]  # Ratios are needed at the mirror images, too.
     # One set of points that is its own mirror image.
     point_offsets = step_length * (np.arange(round(1.0 / step_length)) + 0.5)
@@ -186,16 +188,18 @@ def compute_replaced_divergences(density_ratio: DensityRatio, orders: FloatArray
     log_ratios = density_ratio.evaluate_ratio(points)[1]
     with np.errstate(over="ignore"):
         quotients_less_1 = np.expm1(log_ratios - log_ratios[::-1])
-    rule_logs = -0.5 * points**2 + math.log(step_length / math.sqrt(2.0 * math.pi))
-    return _sum_powers(orders, log_ratios, log_ratios[::-1], quotients_less_1, rule_logs) / (orders - 1.0)
+    log_rule_weights = -0.5 * points**2 + math.log(step_length / math.sqrt(2.0 * math.pi))
+    return _sum_powers(orders, log_ratios, log_ratios[::-1], quotients_less_1, log_rule_weights) / (
+        orders - 1.0
+    )
 
 
 def _integrate_powers(ratio: DensityRatio, low_end: float, high_end: float, powers: FloatArray) -> FloatArray:
     """Compute log E_Q[w^a] by integration between two ends, for each power a, shape of ``powers``."""
     rule_points = _choose_points(ratio, low_end, high_end, powers)
     ratios_less_1, log_ratios = ratio.evaluate_ratio(rule_points)
-    rule_logs = -0.5 * rule_points**2 + math.log(ratio.step_length / math.sqrt(2.0 * math.pi))
-    return _sum_powers(powers, log_ratios, np.zeros_like(log_ratios), ratios_less_1, rule_logs)
+    log_rule_weights = -0.5 * rule_points**2 + math.log(ratio.step_length / math.sqrt(2.0 * math.pi))
+    return _sum_powers(powers, log_ratios, np.zeros_like(log_ratios), ratios_less_1, log_rule_weights)
 
 
 def _sum_powers(
@@ -203,7 +207,7 @@ def _sum_powers(
     log_numerators: FloatArray,
     log_denominators: FloatArray,
     quotients_less_1: FloatArray,
-    rule_logs: FloatArray,
+    log_rule_weights: FloatArray,
 ) -> FloatArray:
     """Compute log Σ q r^a over the points of the rule for each power a, r the quotient of densities at a point.
 
@@ -217,20 +221,20 @@ def _sum_powers(
         log_numerators: At the points of the rule.
         log_denominators: Likewise.
         quotients_less_1: r − 1, likewise.
-        rule_logs: Log of the weights of the rule.
+        log_rule_weights: Log of the weights of the rule.
     """
     scaled_logs = powers[:, None] * (log_numerators - log_denominators)
-    exponents = scaled_logs + (log_denominators + rule_logs)
+    exponents = scaled_logs + (log_denominators + log_rule_weights)
     log_sums = np.asarray(logsumexp(exponents, axis=1))
     exact_rows = np.flatnonzero(log_sums < 1.0)
     if exact_rows.size:
         exact_powers, scaled_logs = powers[exact_rows, None], scaled_logs[exact_rows]
-        densities = np.exp(log_denominators + rule_logs)
-        numerators = np.exp(log_numerators + rule_logs)
-        is_small = np.abs(scaled_logs) < 1.0
-        small_logs, small_quotients = (np.where(is_small, x, 0.0) for x in (scaled_logs, quotients_less_1))
+        densities = np.exp(log_denominators + log_rule_weights)
+        numerators = np.exp(log_numerators + log_rule_weights)
+        small_mask = np.abs(scaled_logs) < 1.0
+        small_logs, small_quotients = (np.where(small_mask, x, 0.0) for x in (scaled_logs, quotients_less_1))
         sum_excesses = np.where(
-            is_small,
+            small_mask,
             densities * (np.expm1(small_logs) - exact_powers * small_quotients),
             np.exp(exponents[exact_rows]) - densities - exact_powers * numerators + exact_powers * densities,
         )
@@ -250,7 +254,7 @@ def _choose_points(ratio: DensityRatio, low_end: float, high_end: float, powers:
         return np.arange(coarse_points[0], coarse_points[-1], step_length)
     _, log_ratios = ratio.evaluate_ratio(coarse_points)
     exponents = np.outer(powers, log_ratios) - 0.5 * coarse_points**2
-    kept_point_mask = (exponents > exponents.max(axis=1, keepdims=True) - NEGLIGIBLE).any(axis=0)
+    kept_point_mask = (exponents > exponents.max(axis=1, keepdims=True) - NEGLIGIBLE_LOG).any(axis=0)
     # The subtracted part has its mass where w is 1.
     kept_point_mask |= np.abs(coarse_points) <= 10.0
     # Each coarse point stands for the unit around it.
@@ -270,7 +274,7 @@ def compute_epsilon(
     delta: float,
     orders: FloatArray,
     epsilon_limit: float = math.inf,
-    is_replaced: bool = False,
+    replaces_user: bool = False,
 ) -> float:
     """Compute an upper bound on the ε of so many steps.
 
@@ -282,7 +286,7 @@ def compute_epsilon(
         num_steps: T.
         delta: At which ε is asked.
         orders: That are tried.
-        is_replaced: Whether a user's contents are replaced, and no user added or removed.
+        replaces_user: Whether a user's contents are replaced, and no user added or removed.
         epsilon_limit: Above this nobody needs to know ε: large orders, whose integrals reach far, are then left out.
 
     Source: Mironov 2017 for the composition; Canonne, Kamath and Steinke 2020, proposition 12, for ε.
@@ -299,19 +303,19 @@ def compute_epsilon(
     orders = orders[lower_bounds <= epsilon_limit]
     if not orders.size:
         return float(lower_bounds.min())
-    compute_order_divergences = compute_replaced_divergences if is_replaced else compute_divergences
+    compute_order_divergences = compute_replaced_divergences if replaces_user else compute_divergences
     return max(float(convert_to_epsilon(compute_order_divergences(density_ratio, orders), orders).min()), 0.0)
 
 
 RDP_TOLERANCE, PLD_TOLERANCE = 5e-3, 1e-3
 """Relative, of the noise multiplier; results are on the safe side."""
-MOVED_TAIL = 1e-15
+MOVED_TAIL_PROBABILITY = 1e-15
 """Mass of the binomial that the accounting by privacy losses moves to G."""
 
 
 @functools.lru_cache(maxsize=1024)
 def bound_multiplier(
-    num_examples: int, rate: float, epsilon: float, delta: float, num_steps: int, is_replaced: bool = False
+    num_examples: int, rate: float, epsilon: float, delta: float, num_steps: int, replaces_user: bool = False
 ) -> float:
     """Compute a noise multiplier that suffices, quickly, by Rényi accounting.
 
@@ -323,7 +327,7 @@ def bound_multiplier(
         epsilon: Of all steps together.
         delta: Likewise.
         num_steps: T.
-        is_replaced: Whether neighbours differ in a user's contents, replaced by others, and not in a user's presence.
+        replaces_user: Whether neighbours differ in a user's contents, replaced by others, and not in a user's presence.
 
     Returns:
         Standard deviation of the noise on the sum, in clip norms.
@@ -336,7 +340,7 @@ def bound_multiplier(
     unit_noise = GaussianNoise.for_release(1.0, epsilon, delta).scale
     if rate >= 1.0:
         # A Gaussian that a user moves by G √T (Dong et al. 2022), or by twice that if contents turn around.
-        return (2 * num_examples if is_replaced else num_examples) * math.sqrt(num_steps) * unit_noise
+        return (2 * num_examples if replaces_user else num_examples) * math.sqrt(num_steps) * unit_noise
     log_weights, orders = compute_log_weights(num_examples, rate), choose_orders(epsilon, delta)
     # The search starts from the limit of many steps, where only the mean of a user's effect counts, but not below
     # what single steps need.
@@ -344,9 +348,9 @@ def bound_multiplier(
     first_guess = max(1.15 * math.sqrt(num_steps) * unit_noise * mean_move, 0.3)
     first_guess = max(first_guess, 0.4 * unit_noise if num_examples == 1 else 0.3 * unit_noise * mean_move)
     return find_least_noise(
-        lambda x: compute_epsilon(log_weights, x, num_steps, delta, orders, 3.0 * epsilon, is_replaced),
+        lambda x: compute_epsilon(log_weights, x, num_steps, delta, orders, 3.0 * epsilon, replaces_user),
         epsilon,
-        1.5 * first_guess if is_replaced else first_guess,
+        1.5 * first_guess if replaces_user else first_guess,
         RDP_TOLERANCE,
     )
 
@@ -362,13 +366,15 @@ def truncate_mixture(num_examples: int, sampling_rate: float) -> tuple[list[floa
     The numbers are 0 … K in order, and G behind them if a tail was moved. Probabilities sum to 1.
     """
     move_probabilities = np.exp(compute_log_weights(num_examples, sampling_rate))
-    last_rank = max(int(np.flatnonzero(np.cumsum(move_probabilities[::-1])[::-1] > MOVED_TAIL)[-1]), 1)
+    last_k = max(
+        int(np.flatnonzero(np.cumsum(move_probabilities[::-1])[::-1] > MOVED_TAIL_PROBABILITY)[-1]), 1
+    )
     # Light terms at the lower end stay in place; each costs a term.
-    drawn_counts = [*map(float, range(last_rank + 1))]
-    count_probabilities = move_probabilities[: last_rank + 1].tolist()
-    if last_rank < num_examples:
+    drawn_counts = [*map(float, range(last_k + 1))]
+    count_probabilities = move_probabilities[: last_k + 1].tolist()
+    if last_k < num_examples:
         drawn_counts.append(float(num_examples))
-        count_probabilities.append(float(move_probabilities[last_rank + 1 :].sum()))
+        count_probabilities.append(float(move_probabilities[last_k + 1 :].sum()))
     probability_sum = math.fsum(count_probabilities)
     return drawn_counts, [probability / probability_sum for probability in count_probabilities]
 

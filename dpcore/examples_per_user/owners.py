@@ -95,7 +95,7 @@ class RecordSelection:
     Attributes:
         ownership: Of all records, kept or not.
         bound: k, records per user.
-        is_kept: Whether each record is, shape (num_records,).
+        kept_mask: Whether each record is, shape (num_records,).
         max_records: No choice keeps more; proved by ``prices``.
         prices: y of each user in units of 1 / `PRICE_UNIT`, at least 0, shape (num_users,), int64.
         order_name: The order in which records were taken, in words.
@@ -103,7 +103,7 @@ class RecordSelection:
 
     ownership: Ownership
     bound: int
-    is_kept: BoolArray
+    kept_mask: BoolArray
     max_records: int
     prices: IntArray
     order_name: str
@@ -111,7 +111,7 @@ class RecordSelection:
     @property
     def num_kept(self) -> int:
         """Return the number of records kept."""
-        return int(self.is_kept.sum())
+        return int(self.kept_mask.sum())
 
     @property
     def gap(self) -> float:
@@ -119,7 +119,7 @@ class RecordSelection:
         return (self.max_records - self.num_kept) / max(self.num_kept, 1)
 
 
-def select_most(ownership: Ownership, bound: int) -> RecordSelection:
+def select_most_records(ownership: Ownership, bound: int) -> RecordSelection:
     """Select records, at most k of each owner, in two orders; return the larger selection with an upper bound on any.
 
     Args:
@@ -195,14 +195,14 @@ def _select_in_order(ownership: Ownership, records_per_owner: int, record_order:
     """Take each record in this order if all its owners have room; return a mask of the taken records."""
     starts = np.searchsorted(ownership.record_codes, np.arange(ownership.num_records + 1)).tolist()
     user_codes, remaining_of_owner = ownership.user_codes.tolist(), [records_per_owner] * ownership.num_users
-    is_kept = np.zeros(ownership.num_records, np.bool_)
+    kept_mask = np.zeros(ownership.num_records, np.bool_)
     for record_code in record_order.tolist():
         record_owners = user_codes[starts[record_code] : starts[record_code + 1]]
         if all(remaining_of_owner[owner_code] for owner_code in record_owners):
             for owner_code in record_owners:
                 remaining_of_owner[owner_code] -= 1
-            is_kept[record_code] = True
-    return is_kept
+            kept_mask[record_code] = True
+    return kept_mask
 
 
 def generate_ownership(num_records: int = 20_000, num_users: int = 3_000, seed: int = 0) -> Ownership:

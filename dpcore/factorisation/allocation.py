@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.factorisation.ratings import BUCKETS, Ratings, assign_buckets
+from dpcore.factorisation.ratings import NUM_BUCKETS, Ratings, assign_buckets
 from dpcore.multitask.problem import PrivacyTarget, TaskGraph, compute_exact_budget
 from dpcore.multitask.weights import scale_to_budget
 
@@ -123,7 +123,7 @@ class WeightedRatings:
         return np.asarray(item_sums, dtype=np.float64)
 
 
-def select_smallest(
+def mask_kept_ratings(
     graph: TaskGraph, max_items: int, generator_or_keys: np.random.Generator | IntArray
 ) -> npt.NDArray[np.bool_]:
     """Return a mask of the ratings to keep: at most k of each user, smallest by ``generator_or_keys`` or random.
@@ -184,12 +184,12 @@ def count_with_noise(
 
     Source: Krichene et al. 2023, appendix D.1.
     """
-    counted_items = ratings.items[select_smallest(ratings.graph, max_items, rng)]
+    counted_items = ratings.items[mask_kept_ratings(ratings.graph, max_items, rng)]
     exact_counts = np.bincount(counted_items, minlength=ratings.num_items).astype(np.float64)
     return np.maximum(exact_counts + rng.normal(scale=noise_std, size=exact_counts.size), SMALLEST_COUNT)
 
 
-def allocate(
+def weigh_ratings(
     ratings: Ratings,
     scheme: Scheme,
     max_items: int,
@@ -224,12 +224,12 @@ def allocate(
     if scheme is Scheme.TAIL:
         generator_or_keys = np.empty(noisy_counts.size, dtype=np.int64)
         generator_or_keys[np.argsort(noisy_counts, kind="stable")] = np.arange(noisy_counts.size)
-    kept_mask = select_smallest(ratings.graph, max_items, generator_or_keys)
+    kept_mask = mask_kept_ratings(ratings.graph, max_items, generator_or_keys)
     kept_ratings = ratings if kept_mask.all() else ratings.select(kept_mask)
     return WeightedRatings(kept_ratings, np.ones(kept_ratings.num_ratings, dtype=np.float32))
 
 
-def allocate_with_counts(
+def weigh_with_counts(
     ratings: Ratings, scheme: Scheme, spending: Spending, exponent: float, seed: int, uses_counts: bool = True
 ) -> tuple[FloatArray, WeightedRatings, np.random.Generator]:
     """Count each item's ratings with noise, and return which ratings then count, and with which weights.
@@ -242,7 +242,7 @@ def allocate_with_counts(
     noisy_counts = np.ones(ratings.num_items)
     if uses_counts:
         noisy_counts = count_with_noise(ratings, spending.max_items, spending.count_noise_std, count_rng)
-    weighted_ratings = allocate(ratings, scheme, spending.max_items, noisy_counts, exponent, draw_rng)
+    weighted_ratings = weigh_ratings(ratings, scheme, spending.max_items, noisy_counts, exponent, draw_rng)
     return noisy_counts, weighted_ratings, noise_rng
 
 
@@ -252,8 +252,8 @@ class BudgetShares:
 
     Attributes:
         scheme: Who gets a user's budget.
-        bucket_shares: Of all squared weights, shape (BUCKETS,), summing to 1.
-        mean_weight_sums: Average over a bucket's items of the sum of an item's weights, shape (BUCKETS,).
+        bucket_shares: Of all squared weights, shape (NUM_BUCKETS,), summing to 1.
+        mean_weight_sums: Average over a bucket's items of the sum of an item's weights, shape (NUM_BUCKETS,).
         noise_std: s: standard deviation of the noise on each released sum.
         used_share: Mean over users with a rating of their squared weights over k: what they do not use is lost.
     """
@@ -267,7 +267,7 @@ class BudgetShares:
     @property
     def noise_to_signal(self) -> FloatArray:
         """Return noise over the sum of weights, of an average item of each bucket; infinite where no rating counts."""
-        ratios = np.full(BUCKETS, np.inf)
+        ratios = np.full(NUM_BUCKETS, np.inf)
         mean_weight_sums = self.mean_weight_sums
         return np.asarray(np.divide(self.noise_std, mean_weight_sums, ratios, where=mean_weight_sums > 0.0))
 
@@ -286,16 +286,18 @@ def divide_budget(
     """
     if not scheme.needs_counts:
         spending = replace(spending, count_share=0.0)
-    weighted_ratings = allocate_with_counts(ratings, scheme, spending, exponent, seed, scheme.needs_counts)[1]
+    weighted_ratings = weigh_with_counts(ratings, scheme, spending, exponent, seed, scheme.needs_counts)[1]
     buckets = assign_buckets(ratings.item_counts)
     squared_weights = weighted_ratings.weights.astype(np.float64) ** 2
-    squared_bucket_weights = np.bincount(buckets, weighted_ratings.sum_by_item(squared_weights), BUCKETS)
-    bucket_weight_sums = np.bincount(buckets, weighted_ratings.sum_by_item(weighted_ratings.weights), BUCKETS)
+    squared_bucket_weights = np.bincount(buckets, weighted_ratings.sum_by_item(squared_weights), NUM_BUCKETS)
+    bucket_weight_sums = np.bincount(
+        buckets, weighted_ratings.sum_by_item(weighted_ratings.weights), NUM_BUCKETS
+    )
     num_active_users = int(np.count_nonzero(np.diff(ratings.starts)))
     return BudgetShares(
         scheme,
         squared_bucket_weights / squared_bucket_weights.sum(),
-        bucket_weight_sums / np.maximum(np.bincount(buckets, minlength=BUCKETS), 1),
+        bucket_weight_sums / np.maximum(np.bincount(buckets, minlength=NUM_BUCKETS), 1),
         spending.noise_std,
         float(squared_bucket_weights.sum() / spending.max_items / max(num_active_users, 1)),
     )

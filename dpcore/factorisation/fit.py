@@ -25,12 +25,12 @@ import numpy as np
 from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray
 from dpcore.factorisation import model
-from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
+from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, weigh_with_counts
 from dpcore.factorisation.model import FactorModel, FactorSettings, LeastSquaresSums, RatingRange
 from dpcore.factorisation.ratings import RatingBlock, Ratings
 from dpcore.multitask.learners import clip_rows
 
-_CELLS = 4_000_000
+_MAX_CELLS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def sum_gradients(
     gradient_sums = np.zeros(item_vectors.shape)
     user_vector_lengths = np.sqrt(np.einsum("ud,ud->u", user_vectors, user_vectors))
     cells_per_user = max(ratings.num_ratings / ratings.num_users, 1.0) * item_vectors.shape[1]
-    for rating_block in ratings.iterate_blocks(max(int(_CELLS / cells_per_user), 1)):
+    for rating_block in ratings.iterate_blocks(max(int(_MAX_CELLS / cells_per_user), 1)):
         rating_users = rating_block.rating_users
         predictions = np.einsum("pd,pd->p", user_vectors[rating_users], item_vectors[rating_block.items])
         residuals = predictions - rating_range.centre(ratings.values[rating_block.rating_slice])
@@ -93,7 +93,7 @@ def estimate_weight_sums(noisy_counts: FloatArray, weight_exponent: float) -> Fl
     return np.asarray(noisy_counts ** (1.0 - weight_exponent) * weight_scale)
 
 
-def descend(
+def take_gradient_steps(
     item_vectors: FloatArray,
     ridge_target: FloatArray,
     weighted_ratings: WeightedRatings,
@@ -128,15 +128,15 @@ def descend(
         gradient_bound = gradient_steps.gradient_bound
         gradients = sum_gradients(weighted_ratings, user_vectors, new_vectors, rating_range, gradient_bound)
         gradients += noise_std * gradient_bound * rng.standard_normal(gradients.shape)
-        if (o := settings.offset_coordinate) > 0.0:
+        if (offset_coordinate := settings.offset_coordinate) > 0.0:
             # The common level of all items: its gradient is the sum over items, in which the noise averages out.
-            level_shift = float(gradients[:, 0].sum()) / (o**2 * float(weight_sums.sum()))
-            largest_level = rating_range.label_bound / o
+            level_shift = float(gradients[:, 0].sum()) / (offset_coordinate**2 * float(weight_sums.sum()))
+            largest_level = rating_range.label_bound / offset_coordinate
             new_level = min(max(float(ridge_target[0]) - level_shift, -largest_level), largest_level)
             new_vectors[:, 0] += new_level - ridge_target[0]
             # The vectors have moved, and their gradients with them, by offset^2 times the weights where nothing is
             # clipped.
-            gradients[:, 0] += (new_level - ridge_target[0]) * o**2 * weight_sums
+            gradients[:, 0] += (new_level - ridge_target[0]) * offset_coordinate**2 * weight_sums
             ridge_target[0] = new_level
         # User vectors have length at most 1, so this is never longer than a stable step.
         step_sizes = 1.0 / (weight_sums + settings.item_ridge)
@@ -288,7 +288,7 @@ def fit_private(
     needs_counts = (scheme.needs_counts and not has_equal_weights) or gradient_steps is not None
     if not needs_counts:
         spending = replace(spending, count_share=0.0)
-    noisy_counts, weighted_ratings, noise_rng = allocate_with_counts(
+    noisy_counts, weighted_ratings, noise_rng = weigh_with_counts(
         train, scheme, spending, exponent, seed, needs_counts
     )
     item_ridge = settings.item_ridge + ridge_to_noise * spending.noise_std
@@ -302,7 +302,7 @@ def fit_private(
             own_offsets, user_vectors = split_own_offsets(user_vectors, settings)
             ratings = weighted_ratings.ratings
             rating_offsets = np.repeat(own_offsets, np.diff(ratings.starts)).astype(ratings.values.dtype)
-            item_vectors, ridge_target = descend(
+            item_vectors, ridge_target = take_gradient_steps(
                 item_vectors[:, : settings.dimension], ridge_target,
                 WeightedRatings(replace(ratings, values=ratings.values - rating_offsets), weighted_ratings.weights),
                 clip_user_vectors(user_vectors, settings, 1.0), settings, rating_range, gradient_steps,

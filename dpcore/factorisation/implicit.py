@@ -26,7 +26,7 @@ import numpy as np
 from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation import allocation, model
-from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
+from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, weigh_with_counts
 from dpcore.factorisation.fit import GradientSteps, OnSweep, estimate_weight_sums, sum_gradients
 from dpcore.factorisation.model import LeastSquaresSums, RatingRange, Vectors, multiply_coordinates
 from dpcore.factorisation.ratings import RatingBlock, Ratings
@@ -208,7 +208,7 @@ CHOICE_RANGE = RatingRange(-1.0, 1.0)
 """Labels are 1, and 0 is its midpoint."""
 
 
-def descend(
+def take_gradient_steps(
     item_vectors: FloatArray,
     weighted_choices: WeightedRatings,
     user_vectors: FloatArray,
@@ -241,10 +241,10 @@ def descend(
     # epsilon = 20 on generated choices: recall 0.39 in 4 steps, against 0.18).
     gram_share = unobserved_matrix / max(float(np.trace(unobserved_matrix[0])), 1e-300)
     curvatures = weight_sums[:, None, None] * gram_share + unobserved_matrix
-    bound = gradient_steps.gradient_bound
+    gradient_bound = gradient_steps.gradient_bound
     for _ in range(gradient_steps.steps_per_sweep):
-        gradients = sum_gradients(weighted_choices, user_vectors, item_vectors, CHOICE_RANGE, bound)
-        gradients += noise_std * bound * rng.standard_normal(gradients.shape)
+        gradients = sum_gradients(weighted_choices, user_vectors, item_vectors, CHOICE_RANGE, gradient_bound)
+        gradients += noise_std * gradient_bound * rng.standard_normal(gradients.shape)
         gradients += item_vectors @ unobserved_matrix[0] + settings.item_ridge * item_vectors
         item_vectors = item_vectors - model.solve_with_ridge(curvatures, gradients, settings.item_ridge)
     return item_vectors
@@ -297,14 +297,14 @@ def fit_private(
     Raises:
         InvalidInput: The budget is for other releases than are made, or pays for no counts.
     """
-    num_releases = 2 if gradient_steps is None else gradient_steps.steps_per_sweep
-    if (spending.releases_per_sweep, spending.gram_releases_per_sweep) != (num_releases, 1):
+    releases_per_sweep = 2 if gradient_steps is None else gradient_steps.steps_per_sweep
+    if (spending.releases_per_sweep, spending.gram_releases_per_sweep) != (releases_per_sweep, 1):
         raise refuse(
-            f"implicit feedback makes {num_releases} releases of each item and one Gram matrix in a sweep"
+            f"implicit feedback makes {releases_per_sweep} releases of each item and one Gram matrix in a sweep"
         )
     if not spending.count_share:
         raise refuse("implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts")
-    noisy_counts, weighted_ratings, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed)
+    noisy_counts, weighted_ratings, noise_rng = weigh_with_counts(train, scheme, spending, exponent, seed)
     item_ridge = settings.item_ridge + ridge_to_noise * spending.noise_std
     settings = replace(settings, sweeps=spending.sweeps, item_ridge=item_ridge)
     item_vectors = settings.draw_first_vectors(noisy_counts)
@@ -315,7 +315,7 @@ def fit_private(
         else:
             weight_sums = estimate_weight_sums(noisy_counts, exponent if scheme is Scheme.ADAPTIVE else 0.0)
             user_vectors = ImplicitModel(item_vectors, settings).solve_user_vectors(train)
-            item_vectors = descend(
+            item_vectors = take_gradient_steps(
                 item_vectors, weighted_ratings, user_vectors, settings, gradient_steps, spending.noise_std,
                 weight_sums, noise_rng,
             )  # fmt: skip
@@ -347,6 +347,6 @@ def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> Flo
     # For this single release k / s^2 is mu^2 = 2 beta.
     noise_std = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))
     rng = np.random.default_rng(seed)
-    counted_items = train.items[allocation.select_smallest(train.graph, spending.max_items, rng)]
+    counted_items = train.items[allocation.mask_kept_ratings(train.graph, spending.max_items, rng)]
     exact_counts = np.bincount(counted_items, minlength=train.num_items)
     return np.asarray(exact_counts + noise_std * rng.standard_normal(exact_counts.size))

@@ -51,19 +51,23 @@ class LeastSquaresSums:
         """Return sums that are all 0, for ``num_rows`` rows and vectors of d coordinates."""
         return cls(np.zeros((num_rows, d * (d + 1) // 2), dtype), np.zeros((num_rows, d), dtype))
 
-    def add(self, rating_block: RatingBlock, user_vectors: Vectors, w: Vectors, wy: Vectors) -> None:
+    def add(
+        self, rating_block: RatingBlock, user_vectors: Vectors, weights: Vectors, weighted_labels: Vectors
+    ) -> None:
         """Add the ratings of a block of users to the sums of all items, in place.
 
         Args:
             rating_block: The users and their ratings.
             user_vectors: Theirs, shape (users of the block, d).
-            w: The weight of each of the block's ratings, for the matrices.
-            wy: Weight times label of each of the block's ratings, for the label sums.
+            weights: The weight of each of the block's ratings, for the matrices.
+            weighted_labels: Weight times label of each of the block's ratings, for the label sums.
         """
         # The transpose of a matrix by rows is one by columns, which is multiplied as it is: nothing is sorted.
-        block_products = rating_block.build_matrix(w).T @ multiply_coordinates(user_vectors)
+        block_products = rating_block.build_matrix(weights).T @ multiply_coordinates(user_vectors)
         np.add(self.matrix_triangles, block_products, out=self.matrix_triangles)
-        np.add(self.label_sums, rating_block.build_matrix(wy).T @ user_vectors, out=self.label_sums)
+        np.add(
+            self.label_sums, rating_block.build_matrix(weighted_labels).T @ user_vectors, out=self.label_sums
+        )
 
     def add_noise(
         self, matrix_noise_std: float, label_noise_std: float, rng: np.random.Generator
@@ -221,12 +225,12 @@ class FactorModel:
     Attributes:
         item_vectors: One per item, shape (num_items, d), with the own coordinate behind where there is one.
         settings: How they were found.
-        range: Of the ratings.
+        rating_range: Of the ratings.
     """
 
     item_vectors: FloatArray
     settings: FactorSettings
-    range: RatingRange
+    rating_range: RatingRange
 
     @property
     def learned_coordinates(self) -> FloatArray:
@@ -235,7 +239,7 @@ class FactorModel:
 
     def solve_user_vectors(self, own_ratings: Ratings) -> FloatArray:
         """Compute each user's vector from the item vectors and their own ratings, shape (num_users, d)."""
-        blocks = solve_users(own_ratings, self.item_vectors, self.settings, self.range)
+        blocks = solve_users(own_ratings, self.item_vectors, self.settings, self.rating_range)
         return np.concatenate([block_vectors for _, block_vectors in blocks])
 
     def predict(self, user_vectors: Vectors, pairs: Ratings) -> FloatArray:
@@ -247,7 +251,8 @@ class FactorModel:
             predictions[rating_block.rating_slice] = np.einsum(
                 "pd,pd->p", user_vectors[rating_block.rating_users], self.item_vectors[rating_block.items]
             )
-        return np.asarray(np.clip(predictions + self.range.midpoint, self.range.lowest, self.range.highest))
+        limits = self.rating_range.lowest, self.rating_range.highest
+        return np.asarray(np.clip(predictions + self.rating_range.midpoint, *limits))
 
 
 def solve_users(

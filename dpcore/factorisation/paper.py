@@ -26,7 +26,7 @@ from dpcore.factorisation.paper_runs import (
     SONG_RUNS,
     run_both,
 )
-from dpcore.factorisation.ratings import BUCKETS
+from dpcore.factorisation.ratings import NUM_BUCKETS
 
 RATINGS_SETTING = (
     "6,000 generated users with about 600,000 ratings of 3,700 items in place of MovieLens 10M, a tenth held out; "
@@ -61,7 +61,7 @@ def _derive_line(line: Line, epsilon: float, dash: str) -> Line:
     return replace(line, key=f"{line.key}_{epsilon:g}", name=f"{line.name}, ε = {epsilon:g}", dash=dash)
 
 
-def _by_descent(scheme_line: Line) -> Line:
+def _derive_step_line(scheme_line: Line) -> Line:
     """Return the line of the same scheme by gradient steps, with open marks."""
     return replace(
         scheme_line,
@@ -73,7 +73,7 @@ def _by_descent(scheme_line: Line) -> Line:
 
 
 SCHEME_LINES = (UNIFORM_LINE, TAIL_LINE, ADAPTIVE_LINE)
-STEP_LINES = tuple(replace(_by_descent(line), dash="dash") for line in SCHEME_LINES)
+STEP_LINES = tuple(replace(_derive_step_line(line), dash="dash") for line in SCHEME_LINES)
 EXPONENT_LINES = tuple(_derive_line(ADAPTIVE_LINE, epsilon, dash) for epsilon, dash in DASHES.items())
 PAPER_GAINS = (0.216, 0.237, None, 0.228, 0.084)
 """At ε = 1; of the middle fifth none is printed."""
@@ -102,7 +102,7 @@ RECALL_AXIS = linear_axis("recall at 20")
 FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "most rated"), 1))
 
 
-def _derive(
+def _derive_figure(
     base_figure: PaperFigure, item_name: str, title: str, difference_note: str, **changes: Any
 ) -> PaperFigure:
     """Derive a figure of the paper from another one, with a new name, title, note and further changes.
@@ -154,7 +154,7 @@ ERROR_OVER_EPSILON = PaperFigure(
         ),
     ),
 )
-ERROR_OVER_EXPONENT = _derive(
+ERROR_OVER_EXPONENT = _derive_figure(
     ERROR_OVER_EPSILON,
     "Figure 3",
     "error of a recommender over the exponent μ",
@@ -163,7 +163,7 @@ ERROR_OVER_EXPONENT = _derive(
     setting_text=f"ε = 1, 5 and 20. {RATINGS_SETTING}",
     x=linear_axis("exponent μ", (-0.03, 1.03)),
     x_values=EXPONENTS,
-    lines=EXPONENT_LINES + tuple(map(_by_descent, EXPONENT_LINES)),
+    lines=EXPONENT_LINES + tuple(map(_derive_step_line, EXPONENT_LINES)),
     run_once=functools.partial(
         run_both, FLAT_SHARE_RUNS.run_over_exponent, FLAT_SHARE_DESCENT_RUNS.run_over_exponent
     ),
@@ -187,14 +187,14 @@ ERROR_OVER_EXPONENT = _derive(
         ),
     ),
 )
-ERROR_OVER_FIFTHS = _derive(
+ERROR_OVER_FIFTHS = _derive_figure(
     ERROR_OVER_EPSILON,
     "Figure 4",
     "error by popularity of the item",
     "In the paper, and on MovieLens 1M, larger μ are better on the two rarest fifths. Here 1/4 beats 1/2 there.",
     setting_text=f"ε = 1. {RATINGS_SETTING}",
     tab_name="Rare and popular items",
-    x=linear_axis("fifth of the items", (0.8, BUCKETS + 0.2), named_ticks=FIFTH_TICKS),
+    x=linear_axis("fifth of the items", (0.8, NUM_BUCKETS + 0.2), named_ticks=FIFTH_TICKS),
     x_values=FIFTHS,
     lines=FIFTH_LINES,
     run_once=RATING_RUNS.run_over_fifths,
@@ -207,7 +207,7 @@ ERROR_OVER_FIFTHS = _derive(
         Claim(BETTER_THAN_TAIL, "section 5", lambda c: (c["adaptive"] < c["tail"])[:4].all()),
     ),
 )
-RECALL_OVER_EPSILON = _derive(
+RECALL_OVER_EPSILON = _derive_figure(
     ERROR_OVER_EPSILON,
     "Figure 2",
     "recall of a recommender over ε, implicit feedback",
@@ -229,7 +229,7 @@ RECALL_OVER_EPSILON = _derive(
         ),
     ),
 )
-NEAREST_OVERLAP = _derive(
+NEAREST_OVERLAP = _derive_figure(
     ERROR_OVER_FIFTHS,
     "Figure 11",
     "nearest items in common with the model without privacy",
@@ -255,7 +255,7 @@ FIGURES = (
     ERROR_OVER_EPSILON,
     ERROR_OVER_EXPONENT,
     ERROR_OVER_FIFTHS,
-    _derive(
+    _derive_figure(
         ERROR_OVER_FIFTHS,
         "Figure 9",
         "what adaptive weights gain over tail sampling, by popularity",
@@ -281,7 +281,7 @@ FIGURES = (
         ),
     ),
     RECALL_OVER_EPSILON,
-    _derive(
+    _derive_figure(
         ERROR_OVER_FIFTHS,
         "Figure 4 (b)",
         "recall by popularity of the item, implicit feedback",
@@ -303,7 +303,7 @@ FIGURES = (
             Claim(BETTER_THAN_TAIL, "section 5", lambda c: (c["adaptive"] > c["tail"])[:4].all()),
         ),
     ),
-    _derive(
+    _derive_figure(
         ERROR_OVER_FIFTHS,
         "Figure 9 (b)",
         "what adaptive weights recall more than tail sampling, by popularity",
@@ -320,7 +320,7 @@ FIGURES = (
             Claim(FURTHER_GAIN, "appendix D.2", lambda c: all((column > 0.0).all() for column in c.values())),
         ),
     ),
-    _derive(
+    _derive_figure(
         RECALL_OVER_EPSILON,
         "Figure 7",
         "recall over ε, a catalogue of songs",
@@ -332,7 +332,7 @@ FIGURES = (
         num_runs=10,
         claims=(MORE_RECALL,),
     ),
-    _derive(
+    _derive_figure(
         ERROR_OVER_EXPONENT,
         "Figure 10",
         "recall over the exponent μ, implicit feedback",
@@ -363,7 +363,7 @@ FIGURES = (
         ),
     ),
     NEAREST_OVERLAP,
-    _derive(
+    _derive_figure(
         NEAREST_OVERLAP,
         "Table 3",
         "how alike the six nearest items are",

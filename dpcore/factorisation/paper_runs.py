@@ -12,10 +12,10 @@ from dpcore.contributions import FloatArray
 from dpcore.factorisation.fit import GradientSteps
 from dpcore.factorisation.implicit import ImplicitSettings, scale_to_unit_length, select_choices
 from dpcore.factorisation.model import FactorSettings, RatingRange
-from dpcore.factorisation.ratings import BUCKETS, GeneratedRatings, Ratings, assign_buckets
+from dpcore.factorisation.ratings import NUM_BUCKETS, GeneratedRatings, Ratings, assign_buckets
 from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
 from dpcore.factorisation.study import (
-    SCHEMES,
+    SCHEME_BY_KIND,
     ModelKind,
     Study,
     StudyResult,
@@ -24,13 +24,13 @@ from dpcore.factorisation.study import (
     run,
 )
 
-COUNT_SHARES = {1.0: 0.12, 5.0: 0.14, 20.0: 0.20}
+COUNT_SHARE_BY_EPSILON = {1.0: 0.12, 5.0: 0.14, 20.0: 0.20}
 """Share of the budget for counts, by ε (appendix D.1)."""
 
 
 def choose_count_share(epsilon: float) -> float:
     """Return the paper's share of the budget for counts; between its three ε it rises evenly, which is ours."""
-    return float(np.interp(epsilon, tuple(COUNT_SHARES), tuple(COUNT_SHARES.values())))
+    return float(np.interp(epsilon, tuple(COUNT_SHARE_BY_EPSILON), tuple(COUNT_SHARE_BY_EPSILON.values())))
 
 
 RunOnce = Callable[[float, int], dict[str, float]]
@@ -40,7 +40,7 @@ DASHES = {1.0: "solid", 5.0: "dash", 20.0: "dashdot"}
 """By ε, in figures 3, 9 and 10."""
 EXPONENTS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0)
 CHOICE_EXPONENTS = (0.0, 0.125, 0.25, 0.5, 1.0)
-FIFTHS = tuple(1.0 + bucket for bucket in range(BUCKETS))
+FIFTHS = tuple(1.0 + bucket for bucket in range(NUM_BUCKETS))
 NEAREST_EPSILONS = (1.0, 20.0)
 """The paper's ε, and one at which there is more to see."""
 NUM_NEAREST, NUM_NEIGHBOURS = 20, 6
@@ -115,7 +115,7 @@ class PaperRuns:
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
         """Return error or recall on one fifth of the items, 1 for the rarest, by line of figure 4."""
-        score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, tuple(SCHEMES)))
+        score_lists_by_line = dict(_measure_models(self, epsilon, 0.25, seed, tuple(SCHEME_BY_KIND)))
         half_exponent_lists = _measure_models(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
         score_lists_by_line["adaptive_half"] = half_exponent_lists["adaptive"]
         return {line_key: scores[int(fifth)] for line_key, scores in score_lists_by_line.items()}
@@ -133,7 +133,7 @@ class PaperRuns:
             f"gain_{e:g}": s["adaptive"][i] / s["tail"][i] for e, s in scores_by_epsilon.items()
         }
         adaptive_error = _measure_with_norm(self.study, self.draw_table, ModelKind.ADAPTIVE, 0.2, seed)[i]
-        for line_key, max_norm in AUTHORS_TAIL_NORMS.items():
+        for line_key, max_norm in AUTHORS_NORM_BY_LINE.items():
             tail_error = _measure_with_norm(self.study, self.draw_table, ModelKind.TAIL, max_norm, seed)[i]
             ratios_by_line[line_key] = adaptive_error / tail_error
         return {line_key: 1.0 - ratio for line_key, ratio in ratios_by_line.items()}
@@ -159,9 +159,9 @@ def _measure_models(
     return {kind.name.lower(): result.select_runs(kind)[0, 0].tolist() for kind in model_kinds}
 
 
-AUTHORS_RIDGES = {ModelKind.TAIL: 60.0, ModelKind.ADAPTIVE: 40.0}
+AUTHORS_RIDGE_BY_KIND = {ModelKind.TAIL: 60.0, ModelKind.ADAPTIVE: 40.0}
 """The ridge λ in the authors' notebook for MovieLens 10M at ε = 1, where d is 8 and T is 2."""
-AUTHORS_TAIL_NORMS = {"gain_alike": 0.2, "gain_undamped": 1.0}
+AUTHORS_NORM_BY_LINE = {"gain_alike": 0.2, "gain_undamped": 1.0}
 """The largest norm of user vectors under tail sampling, by line of figure 9; 0.2 is that of the notebook."""
 AUTHORS_MIDPOINT = 3.5
 """They take a noisy mean off all ratings; that of movies is about this."""
@@ -180,7 +180,7 @@ def _measure_with_norm(
     Over all items, then by fifth, rarest first. With norm c, user vectors c v and item vectors u / c predict the same
     from v and u of norm 1. So a norm of c is the ridge λ c² for users and λ / c² for items: a small norm damps.
     """
-    squared_norm, ridge = max_norm**2, AUTHORS_RIDGES[model_kind]
+    squared_norm, ridge = max_norm**2, AUTHORS_RIDGE_BY_KIND[model_kind]
     settings = FactorSettings(8, 2, ridge * squared_norm, ridge / squared_norm, offset_coordinate=0.0)
     lowest = study.rating_range.lowest
     rating_range = RatingRange(lowest, 2.0 * AUTHORS_MIDPOINT - lowest)
@@ -215,7 +215,7 @@ def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArra
 
     def average_fifths(value_of_item: FloatArray) -> FloatArray:
         """Return the mean over the items of each fifth, rarest first."""
-        return np.array([value_of_item[bucket_of_item == bucket].mean() for bucket in range(BUCKETS)])
+        return np.array([value_of_item[bucket_of_item == bucket].mean() for bucket in range(NUM_BUCKETS)])
 
     overlap_and_cosine_by_line = {}
     for line_key, unit_vectors in vectors_by_line.items():
@@ -229,7 +229,7 @@ def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArra
 RATING_RUNS = PaperRuns(lambda seed: _draw_table(RATINGS_GENERATOR, seed), RatingStudy(measures_recall=False))
 DESCENT_RUNS = PaperRuns(
     RATING_RUNS.draw_table,
-    RatingStudy(measures_recall=False, gradient_steps=GradientSteps(), model_kinds=tuple(SCHEMES)),
+    RatingStudy(measures_recall=False, gradient_steps=GradientSteps(), model_kinds=tuple(SCHEME_BY_KIND)),
 )
 FLAT_SHARE_RUNS, FLAT_SHARE_DESCENT_RUNS = (
     replace(runs, count_share=0.12) for runs in (RATING_RUNS, DESCENT_RUNS)
@@ -256,7 +256,7 @@ CHOICE_STEPS = replace(
     CHOICE_STUDY,
     gradient_steps=GradientSteps(1),
     private_settings=ImplicitSettings(sweeps=4),
-    model_kinds=tuple(SCHEMES),
+    model_kinds=tuple(SCHEME_BY_KIND),
 )
 MOVIE_RUNS = PaperRuns(lambda seed: _draw_table(MOVIES_GENERATOR, seed), CHOICE_STUDY)
 MOVIE_DESCENT_RUNS = PaperRuns(MOVIE_RUNS.draw_table, CHOICE_STEPS)

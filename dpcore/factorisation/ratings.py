@@ -18,7 +18,7 @@ from dpcore.data.task_facets import Pairs
 from dpcore.multitask.problem import TaskCodes, TaskGraph
 
 RatingValues = npt.NDArray[np.floating]
-BUCKETS = 5
+NUM_BUCKETS = 5
 Buckets = npt.NDArray[np.int8]
 
 
@@ -82,11 +82,11 @@ class Ratings:
         Raises:
             InvalidInput: As for the class; also where a user rates an item twice.
         """
-        u, i = np.asarray(user_codes, dtype=np.int64), np.asarray(item_codes, dtype=np.int64)
-        num_items = int(i.max()) + 1 if num_items is None else num_items
-        rating_order = np.argsort(u * num_items + i, kind="stable")
-        starts = np.concatenate(([0], np.cumsum(np.bincount(u, minlength=num_users)))).astype(np.int64)
-        return cls(starts, i[rating_order].astype(np.int32), np.asarray(values)[rating_order], num_items)
+        users, items = np.asarray(user_codes, dtype=np.int64), np.asarray(item_codes, dtype=np.int64)
+        num_items = int(items.max()) + 1 if num_items is None else num_items
+        rating_order = np.argsort(users * num_items + items, kind="stable")
+        starts = np.concatenate(([0], np.cumsum(np.bincount(users, minlength=num_users)))).astype(np.int64)
+        return cls(starts, items[rating_order].astype(np.int32), np.asarray(values)[rating_order], num_items)
 
     @classmethod
     def from_pairs(cls, pairs: Pairs | None) -> Ratings | None:
@@ -199,7 +199,7 @@ OUTSIDE = -1
 
 
 def assign_buckets(item_counts: IntArray, top_share: float = 1.0) -> Buckets:
-    """Assign each item to a bucket, 0 for the rarest to `BUCKETS` - 1, with equally many items in each (up to one).
+    """Assign each item to a bucket, 0 for the rarest to `NUM_BUCKETS` - 1, with equally many items in each (up to one).
 
     Args:
         item_counts: Ratings of each item in *training*, shape (num_items,).
@@ -211,7 +211,7 @@ def assign_buckets(item_counts: IntArray, top_share: float = 1.0) -> Buckets:
     num_outside = item_counts.size - max(round(top_share * item_counts.size), 1)
     top_items = np.argsort(item_counts, kind="stable")[num_outside:]
     bucket_of_item = np.full(item_counts.size, OUTSIDE, dtype=np.int8)
-    bucket_of_item[top_items] = np.arange(top_items.size) * BUCKETS // top_items.size
+    bucket_of_item[top_items] = np.arange(top_items.size) * NUM_BUCKETS // top_items.size
     return bucket_of_item
 
 

@@ -15,10 +15,18 @@ from dpcore.factorisation.allocation import Scheme, Spending
 from dpcore.factorisation.fit import RIDGE_TO_NOISE, GradientSteps, OnSweep, fit, fit_private
 from dpcore.factorisation.implicit import ImplicitSettings, PopularityModel
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
-from dpcore.factorisation.ratings import BUCKETS, Buckets, Ratings
-from dpcore.factorisation.study import SCHEMES, Fitted, ModelKind, Split, Study, compute_recall, measure
+from dpcore.factorisation.ratings import NUM_BUCKETS, Buckets, Ratings
+from dpcore.factorisation.study import (
+    SCHEME_BY_KIND,
+    ModelKind,
+    Models,
+    Split,
+    Study,
+    compute_recall,
+    measure,
+)
 
-LEVEL_ONLY = FactorSettings(dimension=1, sweeps=1, offset_coordinate=1.0)
+LEVEL_SETTINGS = FactorSettings(dimension=1, sweeps=1, offset_coordinate=1.0)
 """Item vectors are the item's level, user vectors 1."""
 
 
@@ -31,7 +39,7 @@ def fit_item_means(train: Ratings, rating_range: RatingRange, ridge_ratings: flo
     overall_centred_mean = centred_ratings.mean()
     deviation_sums = np.bincount(train.items, centred_ratings - overall_centred_mean, train.num_items)
     centred_means = overall_centred_mean + deviation_sums / (train.item_counts + ridge_ratings)
-    return FactorModel(centred_means[:, None], LEVEL_ONLY, rating_range)
+    return FactorModel(centred_means[:, None], LEVEL_SETTINGS, rating_range)
 
 
 EQUAL_WEIGHTS_BELOW = 2.0
@@ -66,7 +74,7 @@ def fit_private_item_means(
     count_share = spending.count_share if exponent else 0.0
     spending = Spending(spending.budget, count_share, 1, spending.max_items)
     scheme = Scheme.ADAPTIVE
-    return fit_private(train, LEVEL_ONLY, rating_range, scheme, spending, exponent, ridge_to_noise, seed)
+    return fit_private(train, LEVEL_SETTINGS, rating_range, scheme, spending, exponent, ridge_to_noise, seed)
 
 
 OWN_RIDGE = 5.0
@@ -84,13 +92,15 @@ def add_own_offsets(mean_model: FactorModel) -> FactorModel:
 
     Source: Kearns, Pai, Roth and Ullman 2014, for joint differential privacy (the billboard lemma).
     """
-    settings = replace(LEVEL_ONLY, user_ridge=OWN_RIDGE, own_coordinate=1.0)
-    return FactorModel(settings.append_own_coordinate(mean_model.item_vectors), settings, mean_model.range)
+    settings = replace(LEVEL_SETTINGS, user_ridge=OWN_RIDGE, own_coordinate=1.0)
+    return FactorModel(
+        settings.append_own_coordinate(mean_model.item_vectors), settings, mean_model.rating_range
+    )
 
 
-MEANS = (ModelKind.PRIVATE_MEAN, ModelKind.PRIVATE_OFFSETS)
+PRIVATE_MEAN_KINDS = (ModelKind.PRIVATE_MEAN, ModelKind.PRIVATE_OFFSETS)
 """Private baselines, which release the same."""
-PRIVATE_KINDS = (*MEANS, *SCHEMES)
+PRIVATE_KINDS = (*PRIVATE_MEAN_KINDS, *SCHEME_BY_KIND)
 RATING_REFERENCE = FactorSettings(dimension=8, sweeps=8, user_ridge=5.0)
 RATING_KINDS = (ModelKind.GLOBAL_MEAN, ModelKind.ITEM_MEAN, ModelKind.NO_PRIVACY, *PRIVATE_KINDS)
 
@@ -130,7 +140,7 @@ class RatingStudy(Study):
         return Split(train, train, test)
 
     def fit(
-        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
+        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Models, on_sweep: OnSweep
     ) -> Any:
         """Fit one model of a kind, with this epsilon if it is private, and return it.
 
@@ -152,8 +162,8 @@ class RatingStudy(Study):
                     train, self.rating_range, spending, exponent, self.ridge_to_noise, seed
                 )
         return fit_private(
-            train, self.private_settings, self.rating_range, SCHEMES[kind], self.build_spending(epsilon), self.exponent,
-            self.ridge_to_noise, seed, on_sweep, self.gradient_steps,
+            train, self.private_settings, self.rating_range, SCHEME_BY_KIND[kind], self.build_spending(epsilon),
+            self.exponent, self.ridge_to_noise, seed, on_sweep, self.gradient_steps,
         )  # fmt: skip
 
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
@@ -165,7 +175,7 @@ class RatingStudy(Study):
 
 
 CHOICE_REFERENCE = ImplicitSettings(dimension=12, sweeps=8, unobserved_weight=0.1)
-CHOICE_KINDS = (ModelKind.POPULAR, ModelKind.NO_PRIVACY, ModelKind.PRIVATE_POPULAR, *SCHEMES)
+CHOICE_KINDS = (ModelKind.POPULAR, ModelKind.NO_PRIVACY, ModelKind.PRIVATE_POPULAR, *SCHEME_BY_KIND)
 TEST_SHARE = 0.2
 """Share of a test user's choices that is to be recalled; the rest is known. Source: Liang et al. 2018, as in the
 paper."""
@@ -177,8 +187,8 @@ class ChoiceStudy(Study):
 
     Attributes:
         gradient_steps: As in `RatingStudy`.
-        test_user_share: Probability with which a user is held out of training; of more than `study.RECALL_USERS` the
-            first are tested.
+        test_user_share: Probability with which a user is held out of training; of more than `study.MAX_RECALL_USERS`
+            the first are tested.
 
     Source: Krichene et al. 2023, section 5 and figures 2, 4, 7, 9 and 10; the baseline of what is popular is ours.
     """
@@ -207,15 +217,15 @@ class ChoiceStudy(Study):
         """
         test_user_mask = rng.random(choices.num_users, dtype=np.float32) < self.test_user_share
         test_choice_mask = np.repeat(test_user_mask, np.diff(choices.starts))
-        is_drawn = rng.random(choices.num_ratings, dtype=np.float32) < TEST_SHARE
-        table_masks = (~test_choice_mask, test_choice_mask & ~is_drawn, test_choice_mask & is_drawn)
+        drawn_mask = rng.random(choices.num_ratings, dtype=np.float32) < TEST_SHARE
+        table_masks = (~test_choice_mask, test_choice_mask & ~drawn_mask, test_choice_mask & drawn_mask)
         if not all(choice_mask.any() for choice_mask in table_masks):
             users_remedy = "Bring more users, or hold out more of them"
             raise refuse("nothing is left to train on or to test", remedy=users_remedy)
         return Split(*(choices.select(table_mask) for table_mask in table_masks))
 
     def fit(
-        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
+        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Models, on_sweep: OnSweep
     ) -> Any:
         """Fit one model of a kind, with this epsilon if it is private, and return it.
 
@@ -228,7 +238,7 @@ class ChoiceStudy(Study):
                 return implicit.fit(train, self.non_private_settings, on_sweep)
             case ModelKind.PRIVATE_POPULAR:
                 return PopularityModel(implicit.release_popularity(train, self.build_spending(epsilon), seed))
-        scheme, spending = SCHEMES[kind], self.build_spending(epsilon)
+        scheme, spending = SCHEME_BY_KIND[kind], self.build_spending(epsilon)
         return implicit.fit_private(
             train, self.private_settings, scheme, spending, self.exponent, self.ridge_to_noise, seed, on_sweep,
             self.gradient_steps,
@@ -238,4 +248,4 @@ class ChoiceStudy(Study):
         """Return errors and recalls over all items and by bucket; errors are NaN, as choices have no ratings."""
         user_vectors = model.solve_user_vectors(split.history)
         recalls = compute_recall(user_vectors, model.item_vectors, split.history, split.test, buckets)
-        return np.full(1 + BUCKETS, np.nan), recalls
+        return np.full(1 + NUM_BUCKETS, np.nan), recalls

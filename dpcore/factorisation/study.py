@@ -17,7 +17,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation.allocation import Scheme, Spending
 from dpcore.factorisation.fit import OnSweep
 from dpcore.factorisation.model import FactorModel
-from dpcore.factorisation.ratings import BUCKETS, Buckets, Ratings, assign_buckets
+from dpcore.factorisation.ratings import NUM_BUCKETS, Buckets, Ratings, assign_buckets
 from dpcore.multitask.problem import PrivacyTarget
 
 
@@ -41,9 +41,9 @@ class ModelKind(enum.Enum):
         return self.value.startswith("DP ")
 
 
-SCHEMES: Mapping[ModelKind, Scheme] = {ModelKind[scheme.name]: scheme for scheme in Scheme}
+SCHEME_BY_KIND: Mapping[ModelKind, Scheme] = {ModelKind[scheme.name]: scheme for scheme in Scheme}
 """The private factorisations."""
-Fitted = Mapping[tuple[ModelKind, float], Any]
+Models = Mapping[tuple[ModelKind, float], Any]
 """Models by kind and epsilon; 0 without privacy."""
 FACTORISATION = ModelKind.ADAPTIVE
 """Compared with the baseline of a study, and fitted last."""
@@ -105,7 +105,7 @@ class Study(abc.ABC):
 
     def count_sweeps(self) -> int:
         """Return how many sweeps all factorisations of one seed take, where private ones are fitted at each epsilon."""
-        num_private_fits = len(self.epsilons) * len(SCHEMES.keys() & set(self.model_kinds))
+        num_private_fits = len(self.epsilons) * len(SCHEME_BY_KIND.keys() & set(self.model_kinds))
         reference_sweeps = self.non_private_settings.sweeps if ModelKind.NO_PRIVACY in self.model_kinds else 0
         return int(reference_sweeps + num_private_fits * self.private_settings.sweeps)
 
@@ -122,7 +122,13 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def fit(
-        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
+        self,
+        kind: ModelKind,
+        train: Ratings,
+        epsilon: float,
+        seed: int,
+        models: Models,
+        on_sweep: OnSweep,
     ) -> Any:
         """Fit and return one model, and call ``on_sweep`` after each sweep.
 
@@ -131,7 +137,7 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
-        """Return errors and recalls of a model, over all items and then in each bucket, shape (1 + BUCKETS,) each."""
+        """Return errors and recalls of a model, over all items and then by bucket, shape (1 + NUM_BUCKETS,) each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +146,7 @@ class StudyResult:
 
     Attributes:
         study: What was run.
-        rmse: Shape (models of the study, epsilons, repeats, 1 + BUCKETS), over all items and then by bucket, rarest
+        rmse: Shape (models of the study, epsilons, repeats, 1 + NUM_BUCKETS), over all items and then by bucket, rarest
             first; NaN for runs that were not reached, and for a study of choices. Models without privacy have the
             same numbers at each epsilon.
         recall: Likewise.
@@ -154,11 +160,11 @@ class StudyResult:
     rmse: FloatArray
     recall: FloatArray
     item_train_counts: IntArray
-    first_seed_models: Fitted = field(default_factory=dict)
+    first_seed_models: Models = field(default_factory=dict)
     is_finished: bool = False
 
     def select_runs(self, model_kind: ModelKind, measure_name: str = "") -> FloatArray:
-        """Return a measure of a model in each run, shape (epsilons, repeats, 1 + BUCKETS).
+        """Return a measure of a model in each run, shape (epsilons, repeats, 1 + NUM_BUCKETS).
 
         An empty ``measure_name`` stands for the main measure.
         """
@@ -166,7 +172,7 @@ class StudyResult:
         return np.asarray(measure_array[self.study.model_kinds.index(model_kind)])
 
     def summarise(self, model_kind: ModelKind, measure_name: str = "") -> Summary:
-        """Summarise a measure of a model over seeds; arrays have shape (epsilons, 1 + BUCKETS)."""
+        """Summarise a measure of a model over seeds; arrays have shape (epsilons, 1 + NUM_BUCKETS)."""
         return summarise_runs(self.select_runs(model_kind, measure_name))
 
     def compare(self, model_kind: ModelKind, reference_kind: ModelKind, measure_name: str = "") -> Summary:
@@ -208,7 +214,7 @@ def run(
 
     Source: Krichene et al. 2023, section 5, for the models that are compared; pairing and intervals are ours.
     """
-    shape = (len(study.model_kinds), len(study.epsilons), study.repeats, 1 + BUCKETS)
+    shape = (len(study.model_kinds), len(study.epsilons), study.repeats, 1 + NUM_BUCKETS)
     first_seed_models: dict[tuple[ModelKind, float], Any] = {}
     zeros = np.zeros(ratings.num_items, dtype=np.int64)
     result = StudyResult(study, np.full(shape, np.nan), np.full(shape, np.nan), zeros, first_seed_models)
@@ -259,9 +265,9 @@ def run(
 
 RECALL_SIZE = 20
 """k of Recall@k over all items and the most popular bucket; each rarer bucket has 20 more."""
-RECALL_USERS = 2_000
+MAX_RECALL_USERS = 2_000
 """Users over whom recall is averaged, at most: it takes a score for each user and item."""
-_CELLS = 4_000_000
+_MAX_CELLS = 4_000_000
 
 
 def measure(
@@ -273,19 +279,19 @@ def measure(
 
     Returns:
         Root mean squared errors and recalls, over all test ratings and then over those of each bucket, each of shape
-        (1 + BUCKETS,); NaN where there is nothing to measure, and for a recall that was not asked for.
+        (1 + NUM_BUCKETS,); NaN where there is nothing to measure, and for a recall that was not asked for.
     """
     user_vectors = model.solve_user_vectors(train)
     squared_errors = (model.predict(user_vectors, test) - test.values) ** 2
     # The first entry is of all items, also of those outside the buckets.
-    item_places = bucket_of_item[test.items] + 1
+    item_set_indices = bucket_of_item[test.items] + 1
     counts, error_sums = (
-        np.bincount(item_places, weights, 1 + BUCKETS) for weights in (None, squared_errors)
+        np.bincount(item_set_indices, weights, 1 + NUM_BUCKETS) for weights in (None, squared_errors)
     )
     counts[0], error_sums[0] = counts.sum(), error_sums.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         rmse_by_item_set = np.sqrt(error_sums / counts)
-    recall = np.full(1 + BUCKETS, np.nan)
+    recall = np.full(1 + NUM_BUCKETS, np.nan)
     if measures_recall:
         recall = compute_recall(user_vectors, model.item_vectors, train, test, bucket_of_item)
     return rmse_by_item_set, recall
@@ -302,21 +308,21 @@ def compute_recall(
         user_vectors: Shape (num_users, d).
         item_vectors: Shape (num_items, d); a larger inner product is recommended first.
         history: What each user rated in training.
-        test: What is to be recalled; of more than `RECALL_USERS` users who have some, the first ones count.
+        test: What is to be recalled; of more than `MAX_RECALL_USERS` users who have some, the first ones count.
         buckets: Of the items.
 
     Returns:
-        Over all items, then in each bucket, shape (1 + BUCKETS,); NaN where there is nothing to recall.
+        Over all items, then in each bucket, shape (1 + NUM_BUCKETS,); NaN where there is nothing to recall.
 
     In a bucket only its test items count, with the bucket's k; the top k is always among all items. Source: Krichene
     et al. 2023, appendix D.1, with min(k, test items) as the denominator.
     """
     # k over all items, then in each bucket: 20, 100, 80, 60, 40, 20 (footnote 1).
-    recall_sizes = RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1)))
+    recall_sizes = RECALL_SIZE * np.concatenate(([1], np.arange(NUM_BUCKETS, 0, -1)))
     num_ranked = min(int(recall_sizes.max()), item_vectors.shape[0])
-    tested_users = np.flatnonzero(np.diff(test.starts))[:RECALL_USERS]
-    recall_sums, users_per_item_set = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
-    users_per_block = max(_CELLS // item_vectors.shape[0], 1)
+    tested_users = np.flatnonzero(np.diff(test.starts))[:MAX_RECALL_USERS]
+    recall_sums, users_per_item_set = np.zeros(1 + NUM_BUCKETS), np.zeros(1 + NUM_BUCKETS)
+    users_per_block = max(_MAX_CELLS // item_vectors.shape[0], 1)
     for first_user in range(0, tested_users.size, users_per_block):
         block_users = tested_users[first_user : first_user + users_per_block]
         item_scores = user_vectors[block_users] @ item_vectors.T
@@ -363,7 +369,7 @@ def compare_neighbours(
     Source: Krichene et al. 2023, figure 11.
     """
     overlaps = np.empty(item_codes.size)
-    items_per_block = max(_CELLS // vectors.shape[0], 1)
+    items_per_block = max(_MAX_CELLS // vectors.shape[0], 1)
     for first_item in range(0, item_codes.size, items_per_block):
         item_block = item_codes[first_item : first_item + items_per_block]
         neighbour_lists = [find_nearest(v, item_block, num_neighbours) for v in (vectors, reference_vectors)]

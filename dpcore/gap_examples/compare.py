@@ -144,13 +144,17 @@ def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
         case_number=1 if share_below >= 0.5 else 2,
         heavy_user_rank=r,
         max_contributions=proof_cap,
-        sampling_factor=_divide(float(cap_error.sampling_variance), float(threshold_error.sampling_variance)),
-        privacy_factor=_divide(float(cap_error.privacy_variance), float(threshold_error.privacy_variance)),
+        sampling_factor=_divide_or_one(
+            float(cap_error.sampling_variance), float(threshold_error.sampling_variance)
+        ),
+        privacy_factor=_divide_or_one(
+            float(cap_error.privacy_variance), float(threshold_error.privacy_variance)
+        ),
         ratio=float(cap_error.variance) / float(threshold_error.variance),
     )
 
 
-def _divide(numerator: float, denominator: float) -> float:
+def _divide_or_one(numerator: float, denominator: float) -> float:
     """Return the quotient; 1 if the denominator is 0, where both are."""
     return numerator / denominator if denominator > 0.0 else 1.0
 

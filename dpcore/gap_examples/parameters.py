@@ -59,9 +59,9 @@ class GapParameters(Parameters):
         """Add the problems that the page *Mean* has with an entered variance of values in [0, 1]."""
         if self.value_variance is not None:
             with problems.collecting():
-                self.mean_parameters()
+                self.build_mean_parameters()
 
-    def mean_parameters(self) -> MeanParameters:
+    def build_mean_parameters(self) -> MeanParameters:
         """Return the parameters of *Mean* for this question: values in [0, 1], with the entered variance if any."""
         variance_source, entered_variance = self.variance_source, self.value_variance
         return MeanParameters(self.epsilon, variance_source=variance_source, value_variance=entered_variance)

@@ -231,11 +231,11 @@ def solve_regression_step(example_number: int, g: int, solves_best: bool = True)
         guaranteed_probability = 1.0
     else:
         example = build_example_3(g)
-        limiting_by_threshold = [compute_limiting_of_example_3(g, h) for h in range(1, g + 1)]
-        limited_variances = np.array([limiting.mean_variance for limiting in limiting_by_threshold])
+        limiting_at_thresholds = [compute_limiting_of_example_3(g, h) for h in range(1, g + 1)]
+        limited_variances = np.array([limiting.mean_variance for limiting in limiting_at_thresholds])
         guaranteed_probability = min(
             limiting.compute_probability_at_least(example.limiting_bound)
-            for limiting in limiting_by_threshold
+            for limiting in limiting_at_thresholds
         )
     certificate = None
     if solves_best and example.num_rows <= MAX_SOLVED_ROWS:

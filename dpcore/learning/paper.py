@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dpcore.answer import Style, share_axis
-from dpcore.answer.paper_figure import Claim, Columns, Line, PaperFigure
+from dpcore.answer.paper_figure import Claim, Line, MeansByLine, PaperFigure
 from dpcore.answer.plot import Axis
 from dpcore.contributions import FloatArray
 from dpcore.learning import population
@@ -41,7 +41,7 @@ def _compute_costs(problem: population.PopulationProblem, fractions: float | Flo
     return np.asarray(error_parts.twice_bias / BIAS_FACTOR_IN_THEOREM_1 + error_parts.privacy)
 
 
-def _list_users_cut_at_best(figure_columns: Columns) -> list[float]:
+def _list_users_cut_at_best(figure_columns: MeansByLine) -> list[float]:
     """Return the users cut in figure 3 (b) at the point where figure 3 (a) is lowest, one number for each α."""
     fractions = np.array(FRACTIONS)
     return [

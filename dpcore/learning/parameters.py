@@ -65,7 +65,7 @@ NEEDS_VARIANCE = tuple(term for term in BIAS_TERMS if term.needs_variance)
 class LearningParameters(Parameters):
     """The parameters of the page Learning: everything but the data."""
 
-    bias: BiasTerm = public.choice(BiasTerm.TIGHTEST, "Limit on the bias", NAME_BY_TERM, as_list=True)
+    bias: BiasTerm = public.choice(BiasTerm.TIGHTEST, "Limit on the bias", NAME_BY_TERM, uses_select_box=True)
     """Stands in for the bias that a bound on rows causes; see *All bounds on the bias*."""
     loss_variance: float = of_data.number(
         0.25,
@@ -105,7 +105,7 @@ class LearningParameters(Parameters):
         "Rows in all, about",
         (1, MAX_SIZE),
         name="the public number of rows",
-        renewed=True,
+        is_renewed=True,
         width=230,
         place=CARD,
     )

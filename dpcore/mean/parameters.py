@@ -10,7 +10,7 @@ from typing import Any
 
 from dpcore.common import wording
 from dpcore.common.checks import VALUE_BOUND_RANGE, Problems
-from dpcore.common.noise_error import ASSUMED_SHARE, NoiseKind
+from dpcore.common.noise_error import ASSUMED_USER_SHARE, NoiseKind
 from dpcore.common.parameters import (
     LINE,
     Option,
@@ -123,7 +123,7 @@ class MeanParameters(Parameters):
     likeness: Likeness = public.choice(Likeness.INDEPENDENT, "Rows of one user are alike", shared="likeness")
     """The share ρ of the variance between users; 0 in the paper. From values is a private look if they are private."""
     user_share: float = of_data.number(
-        ASSUMED_SHARE,
+        ASSUMED_USER_SHARE,
         "Share ρ of the variance between users",
         (0.0, 1.0),
         name="the share between users",

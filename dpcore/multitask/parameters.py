@@ -41,7 +41,7 @@ class MultitaskParameters(Parameters):
 
     delta: float = public.number(1e-5, "δ", DELTA_RANGE, name="δ", width=110, place=LINE)
     """The probability with which ε may fail, well below 1 / (number of users)."""
-    source: TaskSource = public.choice(TaskSource.SKEWED, "Users and tasks", as_list=True)
+    source: TaskSource = public.choice(TaskSource.SKEWED, "Users and tasks", uses_select_box=True)
     """Skewed tasks are the paper's (appendix C); heavy tails look like a catalogue."""
     # Whoever generates tasks may make them like the data: as many users, as uneven.
     num_users: int = of_data.number(
@@ -73,7 +73,7 @@ class MultitaskParameters(Parameters):
         0.5, "Weight exponent μ", (0.0, 1.0), slider=(0.0, 1.0, 0.025), format="%.3g", width=180, place=LINE
     )
     """A task with n users weighs n^−μ. By the paper, 1/4 is best for convex and 1/2 for strongly convex losses."""
-    fit: BudgetFit = public.choice(BudgetFit.CLIPPED, "Fit to the budget", as_list=True)
+    fit: BudgetFit = public.choice(BudgetFit.CLIPPED, "Fit to the budget", uses_select_box=True)
     """An average user would spend β/c, and users above β are scaled down; or every user is scaled to exactly β."""
     log_constant: float = public.number(
         1.0, "C", (1e-3, 1e3), name="C in c = C log n", only_with=("fit", (BudgetFit.LOGARITHMIC,))

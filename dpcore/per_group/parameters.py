@@ -100,9 +100,14 @@ ONLY_MEANS = ("statistic", (Statistic.MEAN,))
 ONLY_FLOORED = ("objective", [objective for objective in Objective if objective.needs_floor])
 ONLY_PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
 ONLY_PRIVATE_GROUPS = ("selection", [rule for rule in SelectionRule if rule.is_private])
-OWN_BOUND_OPTIONS: dict[str, Any] = {"renewed": True, "placeholder": "optional", "width": 160, "place": OWN}
+OWN_BOUND_OPTIONS: dict[str, Any] = {
+    "is_renewed": True,
+    "placeholder": "optional",
+    "width": 160,
+    "place": OWN,
+}
 RANGE_OPTIONS: dict[str, Any] = {"limits": (-1e15, 1e15), "width": 86, "only_with": ONLY_MEANS}
-LIST_OPTIONS: dict[str, Any] = {"published": True, "only_with": ONLY_PUBLIC_LIST}
+LIST_OPTIONS: dict[str, Any] = {"is_published": True, "only_with": ONLY_PUBLIC_LIST}
 SELECTION_OPTIONS: dict[str, Any] = {"width": 180, "only_with": ONLY_PRIVATE_GROUPS}
 ONLY_NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.is_non_negative])
 
@@ -112,7 +117,7 @@ class PerGroupParameters(Parameters):
     """The settings of the page *Group by*: everything but the data."""
 
     statistic: Statistic = public.choice(
-        Statistic.ROWS, "Released", name="the statistic released per group", as_list=True, width=126
+        Statistic.ROWS, "Released", name="the statistic released per group", uses_select_box=True, width=126
     )
     """Rows, users, or sum or mean of the value column. A signed sum may have negative values."""
     mechanism: NoiseKind = noise_kind(former_name="noise")
@@ -126,7 +131,7 @@ class PerGroupParameters(Parameters):
     )
     """Add or remove one user, as libraries do, or replace one, which needs more noise."""
     objective: Objective = public.choice(
-        Objective.ROOT_MEAN_SQUARE, "Error to minimise", as_list=True, width=160
+        Objective.ROOT_MEAN_SQUARE, "Error to minimise", uses_select_box=True, width=160
     )
     """*Mean* is as in PipelineDP's tuner. *Relative* divides an error by its group's size, at least the floor. *Large
     groups* reach the floor."""
@@ -146,7 +151,7 @@ class PerGroupParameters(Parameters):
         (1, MAX_GROUPS),
         name="the number of groups on the public list",
         is_required=False,
-        renewed=True,
+        is_renewed=True,
         placeholder="as in the data",
         width=170,
         only_with=ONLY_PUBLIC_LIST,
@@ -188,7 +193,7 @@ class PerGroupParameters(Parameters):
         SelectionRule.PUBLIC_LIST,
         "Groups",
         name="the groups that are released",
-        as_list=True,
+        uses_select_box=True,
         width=170,
         only_with=ONLY_NON_NEGATIVE,
     )

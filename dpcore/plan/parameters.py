@@ -22,15 +22,21 @@ from dpcore.common.parameters import (
     LINE,
     Option,
     Parameters,
-    declared_in,
     gaussian_delta,
     noise_kind,
     program_choice,
     public,
     range_end,
+    redeclare,
 )
 from dpcore.common.privacy import compute_gaussian_epsilon
-from dpcore.common.programs import SPLITS_MEANS, Program, find_exact_sigma, find_share_noise, find_total
+from dpcore.common.programs import (
+    SPLITS_MEANS,
+    Program,
+    find_exact_sigma,
+    find_share_noise,
+    find_total_budget,
+)
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data import group_list
 from dpcore.dataset import Dataset
@@ -81,7 +87,7 @@ class Budget:
     def total(self) -> float:
         """Return what a program divides, in 32 binary digits: epsilon, or with Gaussian noise rho = mu^2 / 2."""
         noise_arguments = (self.program, self.mechanism, self.epsilon, self.delta)
-        return find_total(*noise_arguments, has_quantile=self.has_quantile)
+        return find_total_budget(*noise_arguments, has_quantile=self.has_quantile)
 
     @property
     def is_exact(self) -> bool:
@@ -199,16 +205,16 @@ class PlanParameters(Parameters):
     program: Program = program_choice(width=200, place=LINE)
     """Errors and shares are those of its noise, and *Get code* opens with it."""
     # A mean stands among other numbers here, so that the labels have to name it.
-    target: Target = declared_in(MeanParameters, "target", label="A mean is that of")
-    variance_source: VarianceSource = declared_in(
+    target: Target = redeclare(MeanParameters, "target", label="A mean is that of")
+    variance_source: VarianceSource = redeclare(
         MeanParameters, "variance_source", VarianceSource.FROM_VALUES, label="Known of its values"
     )
-    value_variance: float | None = declared_in(MeanParameters, "value_variance", is_required=False)
-    likeness: Likeness = declared_in(MeanParameters, "likeness")
-    user_share: float = declared_in(MeanParameters, "user_share")
-    clamp: Clamp = declared_in(MeanParameters, "clamp", label="A mean clamps")
-    groups: str | None = declared_in(PerGroupParameters, "groups", only_with=None)
-    edges: str | None = declared_in(PerGroupParameters, "edges", only_with=None)
+    value_variance: float | None = redeclare(MeanParameters, "value_variance", is_required=False)
+    likeness: Likeness = redeclare(MeanParameters, "likeness")
+    user_share: float = redeclare(MeanParameters, "user_share")
+    clamp: Clamp = redeclare(MeanParameters, "clamp", label="A mean clamps")
+    groups: str | None = redeclare(PerGroupParameters, "groups", only_with=None)
+    edges: str | None = redeclare(PerGroupParameters, "edges", only_with=None)
 
     def _check_together(self, problems: Problems) -> None:
         """Add problems of fields together: lines, range, program, settings of a mean, and target errors."""

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import mean
-from dpcore.code.choice import Quantity, ReleaseSpec
 from dpcore.code.forms import list_data_fields
-from dpcore.code.several import SHARED_COUNT, ReleasePlan, ReleaseShare
+from dpcore.code.release_spec import Quantity, ReleaseSpec
+from dpcore.code.several import SHARED_COUNT_NAME, ReleasePlan, ReleaseShare
 from dpcore.common.checks import EPSILON_RANGE, refuse
 from dpcore.contributions import FloatArray
 from dpcore.data import group_list
@@ -195,10 +195,10 @@ def make_program(
         count_line: A count of rows that the means share, if it is not among the lines.
     """
     budget = budget or parameters.budget
-    rows_line_name = LineStatistic.ROWS.value if count_line is None else SHARED_COUNT
+    rows_line_name = LineStatistic.ROWS.value if count_line is None else SHARED_COUNT_NAME
     releases = tuple(
         ReleaseShare(
-            SHARED_COUNT if line is count_line else line.label,
+            SHARED_COUNT_NAME if line is count_line else line.label,
             _make_choice(dataset, parameters, line, budget.epsilon),
             line.num_parts,
             rows_line_name if line.planned_line.shares_rows and line.statistic is LineStatistic.MEAN else "",
@@ -317,7 +317,7 @@ class PlanSolution:
     @property
     def labels(self) -> list[str]:
         """Return the names of all that is released: of the lines, and of a count that only means need."""
-        return [*(line.label for line in self.lines), *([SHARED_COUNT] if self.count_line else [])]
+        return [*(line.label for line in self.lines), *([SHARED_COUNT_NAME] if self.count_line else [])]
 
     @property
     def num_reached(self) -> int:
@@ -486,6 +486,6 @@ def _find_least_budget(
     return budget, amounts_with_spare / total_amount, needed_amounts
 
 
-def against_epsilon(dataset: Dataset, parameters: PlanParameters) -> str:
+def compare_over_epsilon(dataset: Dataset, parameters: PlanParameters) -> str:
     """Return a sentence on why *Compare* has no curve over epsilon for a plan."""
     return "The plan's own figure shows its errors over ε."

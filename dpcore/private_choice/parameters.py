@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcore.answer.answer import WORST_SHARE, ReleaseSetting
-from dpcore.code.choice import Quantity
+from dpcore.answer.answer import MAX_VARIANCE_SHARE, ReleaseSetting
+from dpcore.code.release_spec import Quantity
 from dpcore.common.checks import EPSILON_RANGE, Problems
-from dpcore.common.noise_error import ASSUMED_SHARE, DEFAULT_DELTA, Measure, NoiseKind
+from dpcore.common.noise_error import ASSUMED_USER_SHARE, DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.common.parameters import LINE, Option, Parameters, of_data, program_choice, public
 from dpcore.common.privacy import Ledger, Neighbours
 from dpcore.common.programs import Program, find_noise
@@ -86,7 +86,7 @@ class Relation(Option):
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     """Return the default of ``user_share`` by its name; it is the same for all data."""
-    return {"user_share": ASSUMED_SHARE}
+    return {"user_share": ASSUMED_USER_SHARE}
 
 
 OF_MEAN = (BoundPurpose.SMOOTH, BoundPurpose.CAP)
@@ -116,7 +116,7 @@ class PrivateParameters(Parameters):
         BoundPurpose.SMOOTH,
         "What the bound is for",
         name="the number to choose",
-        as_list=True,
+        uses_select_box=True,
         width=194,
         place=LINE,
         former_name="wanted",
@@ -136,13 +136,13 @@ class PrivateParameters(Parameters):
     """ε is the total: it covers choosing the bound, too. A mean's bound takes 15 %, a sum's 30 %, a range 20 %. The
     release takes the rest."""
     largest: int = public.number(
-        DEFAULT_LARGEST_BOUND, "Public maximum of rows per user", (1, MAX_SIZE), renewed=True
+        DEFAULT_LARGEST_BOUND, "Public maximum of rows per user", (1, MAX_SIZE), is_renewed=True
     )
     """From what the quantity is, not from the data. No bound above it is chosen."""
     variance_share: float = of_data.number(
-        WORST_SHARE,
+        MAX_VARIANCE_SHARE,
         "Variance of a value / (highest − lowest)²",
-        (0.0, WORST_SHARE),
+        (0.0, MAX_VARIANCE_SHARE),
         name="the variance of a value",
         unit="share of (U − L)²",
         only_with=FOR_MEAN,
@@ -153,7 +153,7 @@ class PrivateParameters(Parameters):
         "Share ρ of the variance between users",
         (0.0, 1.0),
         unit="assumed",
-        initial=ASSUMED_SHARE,
+        initial=ASSUMED_USER_SHARE,
         step=0.05,
         only_with=FOR_MEAN,
     )
@@ -192,7 +192,10 @@ class PrivateParameters(Parameters):
     )
     """The answer lies within it with a chance of about two in three."""
     relation: Relation = public.choice(
-        Relation.ADD_OR_REMOVE, "Neighbouring data sets", name="neighbouring data: one user", as_list=True
+        Relation.ADD_OR_REMOVE,
+        "Neighbouring data sets",
+        name="neighbouring data: one user",
+        uses_select_box=True,
     )
     """Replace: the number of users is public, and a histogram needs twice the noise."""
     mechanism: CopyNoise = public.choice(
@@ -316,9 +319,9 @@ class PrivateParameters(Parameters):
             return None
         variance_share, user_share = setting.variance_share, setting.user_share
         if setting.uses_values or variance_share is None:
-            variance_share = WORST_SHARE
+            variance_share = MAX_VARIANCE_SHARE
         if setting.uses_values:
-            user_share = ASSUMED_SHARE
+            user_share = ASSUMED_USER_SHARE
         rho = user_share if setting.targets_table_mean else 0.0
         return cls(
             setting.epsilon, BoundPurpose.CAP, variance_share=variance_share, user_share=rho, **choice_fields

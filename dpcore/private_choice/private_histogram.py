@@ -421,7 +421,7 @@ def release_histogram(
 
 
 def add_noise(
-    bin_counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.Charge | None = None
+    bin_counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.ChargeBudget | None = None
 ) -> mechanisms.IntegerRelease:
     """Release the counts with discrete Laplace or Gaussian noise, drawn by OpenDP."""
     epsilon, delta, sensitivity = parameters.epsilon_choice, parameters.delta, parameters.sensitivity

@@ -391,7 +391,7 @@ class RankedSum(SumsOverUsers):
         price = self.price / multiple
         nearest_rank = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
         rank = nearest_rank if abs(price - nearest_rank) <= 1e-12 * price else math.ceil(price)
-        return row_amounts.largest_at_rank(max(rank, 1))
+        return row_amounts.find_total_at_rank(max(rank, 1))
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,10 @@ _TRIALS, _TRIALS_PER_SUBSAMPLE = 1000, 25
 def lay_base(program: Program, lower: float, upper: float) -> Base:
     """Build a program's base between two ends: its candidates, equally likely, or the uniform one if it has none."""
     if program is Program.OPENDP:
-        num_steps = with_opendp.CANDIDATES - 1
+        num_steps = with_opendp.NUM_CANDIDATES - 1
         step_positions = np.arange(num_steps + 1.0)
     elif program is Program.PYTHON:
-        num_steps = with_python.CANDIDATES
+        num_steps = with_python.NUM_CANDIDATES
         step_positions = np.arange(num_steps) + 0.5
     else:
         return uniform_base(lower, upper)

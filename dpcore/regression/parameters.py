@@ -63,9 +63,9 @@ class RegressionParameters(Parameters):
     The page has data of its own: "of_data" is about these.
     """
 
-    lower: float = of_data.number(REQUIRED, "Lowest label L", width=150, renewed=True, place=LINE)
+    lower: float = of_data.number(REQUIRED, "Lowest label L", width=150, is_renewed=True, place=LINE)
     """Labels below are raised to it. Take it from what the quantity is, not from the data."""
-    upper: float = of_data.number(REQUIRED, "Highest label U", width=150, renewed=True, place=LINE)
+    upper: float = of_data.number(REQUIRED, "Highest label U", width=150, is_renewed=True, place=LINE)
     """Labels above are lowered to it. Take it from what the quantity is, not from the data."""
     source: DataSource = of_data.choice(DataSource.GENERATED, "Data of this page", place=SOURCE)
     """Generated data, or a table that you upload."""
@@ -78,7 +78,7 @@ class RegressionParameters(Parameters):
         "σ²",
         (0.0, 1e18),
         name="the variance σ²",
-        renewed=True,
+        is_renewed=True,
         only_with=("variance_source", (ResidualVarianceSource.ENTERED,)),
     )
     """The variance of a label around the model, in the labels' unit squared."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer.answer import Answer, Proof, list_verdict_entries
+from dpcore.answer.answer import Answer, Proof, build_verdict_entries
 from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import list_plots
@@ -129,7 +129,7 @@ class Report:
         disclosures = [line_or_plot.disclosure for line_or_plot in lines_and_plots]
         disclosures += [answer.disclosure for _, answer in self.answers]
         # The file of the choice is as sensitive as the data.
-        disclosures += [self.disclosure] if self.answer.write_choice is not None else []
+        disclosures += [self.disclosure] if self.answer.write_json is not None else []
         return Disclosure.PRIVATE in disclosures
 
 
@@ -280,7 +280,7 @@ def remove_private(report: Report) -> Report:
             # What stays are the assumptions, which hold no number of the data, and what was entered.
             answer = Answer("", "", (), answer.assumptions, Disclosure.PUBLIC, parameters=answer.parameters)
         elif report.disclosure is Disclosure.PRIVATE:
-            answer = replace(answer, write_choice=None)
+            answer = replace(answer, write_json=None)
         public_answers.append((answer_title, answer))
     omitted_sections += [f"Figure: {f.title}" for f in report.figures if f.disclosure is Disclosure.PRIVATE]
     return replace(
@@ -359,7 +359,7 @@ def write_report_json(report: Report, created_at: datetime) -> str:
 
     Numbers that are not finite are null.
     """
-    write_choice, methods = report.answer.write_choice, report.methods
+    write_json, methods = report.answer.write_json, report.methods
     return write_document(
         JSON_SCHEMA_NAME,
         made_at=created_at.isoformat(timespec="seconds"),
@@ -377,7 +377,7 @@ def write_report_json(report: Report, created_at: datetime) -> str:
         answers=[_convert_answer(answer_title, answer) for answer_title, answer in report.answers],
         releases=[_convert_line(line) for line in report.release_lines],
         figures=[_convert_figure(plot) for plot in report.figures],
-        choice=None if write_choice is None else json.loads(write_choice()),
+        choice=None if write_json is None else json.loads(write_json()),
         formulae=report.formulae_markdown,
         methods=None
         if methods is None
@@ -402,7 +402,7 @@ def _convert_answer(answer_title: str, answer: Answer) -> dict[str, Any]:
         "label": answer.disclosure.label,
         "headline": to_plain_text(answer.headline),
         "detail": to_plain_text(answer.detail),
-        **list_verdict_entries(answer),
+        **build_verdict_entries(answer),
         "numbers": [_convert_line(line) for line in list_numbers(answer)],
         "facts": [_convert_line(line) for line in list_facts(answer)],
         "assumptions": [to_plain_text(sentence) for sentence in answer.all_assumptions],

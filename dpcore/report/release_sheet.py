@@ -10,8 +10,8 @@ from typing import Any
 from dpcore.answer.answer import Answer
 from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.code import LIBRARIES, protect_replaced_user, write
-from dpcore.code.choice import Code, Quantity, ReleaseSpec
 from dpcore.code.release_noise import find_release_noise
+from dpcore.code.release_spec import Code, Quantity, ReleaseSpec
 from dpcore.code.several import ReleasePlan, ReleaseShare
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, format_rounded_up

@@ -9,7 +9,7 @@ import numpy as np
 from dpcore import total
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import BIAS, NOISE, STYLE_BY_PART, Answer, Number, RelativeError, build_error_parts
-from dpcore.answer.axes import CURVE_POINTS, sample_users
+from dpcore.answer.axes import NUM_CURVE_POINTS, build_user_bars
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
 from dpcore.answer.plot import Axis, Curve, Item, Mark, Plot, Style
 from dpcore.common import wording
@@ -66,7 +66,7 @@ def _build_problem(histogram: ContributionHistogram, epsilon: float) -> total.To
 NOT_COMPARED = ("bound",)
 
 
-def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundComparison:
+def compare_over_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundComparison:
     """Describe the comparison of the best bound and its error over epsilon.
 
     Its functions compute both for the data in use or the simulated users.
@@ -102,7 +102,7 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     problem = _build_problem(histogram, parameters.epsilon)
     best_choice, grid_bounds = (
         total.best_bound(problem),
-        log_spaced(*choose_axis_limits(histogram), CURVE_POINTS),
+        log_spaced(*choose_axis_limits(histogram), NUM_CURVE_POINTS),
     )
     # The best bound is a point of the curve, so that the handle can stop there.
     curve_bounds = np.union1d(grid_bounds, best_choice.max_total or 1.0)
@@ -154,7 +154,7 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
     bound_handle = Handle(
         "Bound", curve_bounds, error_shares, bound or best_choice.max_total or 1.0, "bound", is_integer=True,
         error_parts={BIAS: bias_shares, NOISE: noise_shares},
-        user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        user_bars=(build_user_bars(histogram.sizes, histogram.users, "rows"),),
         dots=Dots(bias_shares, noise_shares, noise_draws, Spread.MEAN, max_dot_share, "%", dots_name="counts"),
         best_bound=best_choice.max_total or None,
     )  # fmt: skip

@@ -72,9 +72,9 @@ class StartParameters(Parameters):
     """The settings of the picture of the trade-off: everything but the data in use."""
 
     bound: int | None = of_data.number(
-        None, "Your own bound", (1, MAX_SIZE), name="your own bound", renewed=True, placeholder="rows", width=150,
+        None, "Your own bound", (1, MAX_SIZE), name="your own bound", is_renewed=True, placeholder="rows", width=150,
         place=LINE,
     )  # fmt: skip
     """Rows per user. Drag the ring in the figure, or enter a number."""
-    users: UserPreset = public.choice(UserPreset.IN_USE, "Users", as_list=True, width=150, place=LINE)
+    users: UserPreset = public.choice(UserPreset.IN_USE, "Users", uses_select_box=True, width=150, place=LINE)
     """The data in use, or invented users that show one thing clearly."""

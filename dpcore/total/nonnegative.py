@@ -239,7 +239,7 @@ def find_optimal_bound(problem: TotalProblem) -> float:
         candidate_bounds = _list_candidates(problem, find_optimal_bound(replace(problem, rounds_noise=False)))
         return float(candidate_bounds[int(np.argmin(measure_errors(problem, candidate_bounds)))])
     if problem.measure is Measure.BOUND:
-        best_real_bound = problem.amounts.largest_at_rank(compute_critical_rank(problem))
+        best_real_bound = problem.amounts.find_total_at_rank(compute_critical_rank(problem))
     else:
         best_real_bound = _minimise_exact(problem)
     if not problem.is_integer:
@@ -309,7 +309,7 @@ def _compute_slopes(
     noise_scales = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         r = np.where(noise_scales > 0.0, np.asarray(bias, dtype=np.float64) / noise_scales, math.inf)
-    intercepts, slopes = perspective.intercept(r), perspective.slope(r)
+    intercepts, slopes = perspective.compute_intercept(r), perspective.compute_slope(r)
     return np.asarray(problem.unit_noise * intercepts - np.asarray(users) * slopes)
 
 
@@ -413,7 +413,7 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
     if problem.amounts.total == 0.0:
         return "All totals are 0."
     rank = compute_critical_rank(problem)
-    has_too_few_users = problem.amounts.largest_at_rank(rank) == 0.0
+    has_too_few_users = problem.amounts.find_total_at_rank(rank) == 0.0
     users_text = wording.counted(rank, "user")
     if problem.measure is Measure.BOUND:
         if has_too_few_users:

@@ -113,7 +113,7 @@ class TotalParameters(Parameters):
         "Highest total of one user",
         HIGHEST_TOTAL_RANGE,
         name="the highest total",
-        renewed=True,
+        is_renewed=True,
         width=230,
         place=CARD,
     )

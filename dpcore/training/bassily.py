@@ -24,7 +24,7 @@ import math
 
 import numpy as np
 
-from dpcore.answer.paper_figure import Claim, Columns, Line, PaperFigure
+from dpcore.answer.paper_figure import Claim, Line, MeansByLine, PaperFigure
 from dpcore.answer.plot import Axis, Style, linear_axis
 from dpcore.contributions import FloatArray
 from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_ranks
@@ -174,7 +174,7 @@ def compute_losses(
     return loss_by_line_key
 
 
-def _average_caps(columns: Columns, epsilon: int) -> tuple[float, float]:
+def _average_caps(columns: MeansByLine, epsilon: int) -> tuple[float, float]:
     """Return the mean losses of weights and of caps over the bounds that bound somebody."""
     weights, caps = (columns[f"{key}_{epsilon}"][:-1].mean() for key in ("weights", "cap"))
     return float(weights), float(caps)

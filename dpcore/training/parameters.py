@@ -54,29 +54,32 @@ class TrainingParameters(Parameters):
         Neighbours.ADD_OR_REMOVE_USER,
         "Neighbouring data",
         LABEL_BY_RELATION,
-        as_list=True,
+        uses_select_box=True,
         width=190,
         place=LINE,
     )
     """The part of a user's data that privacy hides. Row counts of users are public only if neighbours change values."""
-    loss: LossKind = public.choice(LossKind.LOGISTIC, "Loss", as_list=True)
+    loss: LossKind = public.choice(LossKind.LOGISTIC, "Loss", uses_select_box=True)
     """The loss of a row, whose mean the training minimises."""
     positive_above: float = of_data.number(
-        0.5, "A label is 1 above", name="the threshold of the label", renewed=True
+        0.5, "A label is 1 above", name="the threshold of the label", is_renewed=True
     )
     """A label above this public threshold counts as 1, any other as −1."""
     bounded_by: Method = of_data.choice(
-        Method.FOLLOWED, "A release bounds users by", name="what a release bounds users by", as_list=True
+        Method.FOLLOWED,
+        "A release bounds users by",
+        name="what a release bounds users by",
+        uses_select_box=True,
     )
     """Clipped sums shorten a user's gradient, weights count heavy users' rows less, a cap draws rows. ε covers a bound
     that follows the users."""
     bound: float = of_data.number(1.0, "Bound h of a release", (1e-6, 1e9))
     """The most rows that a user may count for. Choose it without a look at the curves: 1 needs none."""
-    pace: Pace = public.choice(Pace.RULE, "Steps and step size", as_list=True)
+    pace: Pace = public.choice(Pace.RULE, "Steps and step size", uses_select_box=True)
     """The rule reads nothing but the released number of users. A bound that follows the users and output perturbation
     always have it."""
     average: Average = public.choice(
-        Average.LAST_HALF, "The model is the mean of", name="iterates averaged", as_list=True
+        Average.LAST_HALF, "The model is the mean of", name="iterates averaged", uses_select_box=True
     )
     """The iterates of the descent whose mean is the model. All choices are equally private."""
     steps: int = public.number(Mechanism.steps, "Steps T", name="the number of steps")

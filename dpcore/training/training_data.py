@@ -166,7 +166,7 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
     text_row_indices = np.flatnonzero(read_numbers(table, design.label).text_mask)
     if not text_row_indices.size:
         return []
-    line_numbers_text = ", ".join(f"{table.line(int(row)):,}" for row in text_row_indices[:3])
+    line_numbers_text = ", ".join(f"{table.get_line_number(int(row)):,}" for row in text_row_indices[:3])
     line_numbers_text += f" and {text_row_indices.size - 3:,} more" if text_row_indices.size > 3 else ""
     line_or_lines = wording.agreeing(text_row_indices.size, "line", "lines")
     label_name = shorten(design.label)

@@ -31,7 +31,7 @@ from pages.shared.screen import sections
 JOB_KEY = QUESTION.get_key("training_job")
 
 
-def show(parameters: OwnersParameters) -> None:
+def draw_accuracy_tab(parameters: OwnersParameters) -> None:
     """Draw the tab: inputs, *Train*, figure and sentences; below, the paper's tables and figure at its setting."""
     _show_training(parameters)
     st.divider()
@@ -46,13 +46,13 @@ def _show_training(parameters: OwnersParameters) -> None:
         f"**{wording.capital(answer_plots.NAME_BY_UNIT[parameters.unit])}** is protected: neighbouring data sets "
         "differ in one unit whose records are zeroed."
     )
-    labelled_records: RecordSource | LabelledRecords = fields.draw_field(QUESTION, "train_on")
+    records_or_source: RecordSource | LabelledRecords = fields.draw_field(QUESTION, "train_on")
     record_study, record_digest = parameters.study, ""
     provenance: Provenance = Disclosure.PUBLIC
-    if labelled_records is RecordSource.UPLOAD:
+    if records_or_source is RecordSource.UPLOAD:
         if (own_table := upload.show_table()) is None:
             return
-        labelled_records, record_digest = own_table.records, own_table.dataset.digest
+        records_or_source, record_digest = own_table.records, own_table.dataset.digest
         provenance = own_table.dataset.provenance
         record_study = replace(record_study, numbers_of_owners=(own_table.records.num_owners,))
     field_slots = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
@@ -63,28 +63,32 @@ def _show_training(parameters: OwnersParameters) -> None:
             )
     with field_slots[-1]:
         is_started = fields.draw_button("Train", "owners_train", "play_arrow", is_main=True, width="stretch")
-    training_key = (parameters.train_on, record_digest, record_study, provenance)
+    request = (parameters.train_on, record_digest, record_study, provenance)
     try:
-        check_records(record_study, labelled_records)
+        check_records(record_study, records_or_source)
     except InvalidInput as refused:
         fields.show_problems(refused.problems)
         is_started = False
     if is_started:
         jobs.start_job(
-            JOB_KEY, training_key, functools.partial(run_study, record_study, labelled_records), is_heavy=True
+            JOB_KEY, request, functools.partial(run_study, record_study, records_or_source), is_heavy=True
         )
     is_running = jobs.show_progress(JOB_KEY, "Training")
-    keyed_result = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
+    request_and_result = jobs.find_partial_result(JOB_KEY) if is_running else jobs.find_result(JOB_KEY)
     # Of other records they would stand under the wrong label.
-    if keyed_result is None or keyed_result[0][:2] != training_key[:2] or keyed_result[1].share_done == 0.0:
+    if (
+        request_and_result is None
+        or request_and_result[0][:2] != request[:2]
+        or request_and_result[1].share_done == 0.0
+    ):
         if not is_running:
             st.caption("Nothing was trained yet.")
         return
-    if keyed_result[0] != training_key:
+    if request_and_result[0] != request:
         if is_running:
             return
         st.caption(":material/history: These are for earlier settings; train again.")
-    _show_results(keyed_result[1], is_running, provenance, has_paper=not record_digest)
+    _show_results(request_and_result[1], is_running, provenance, has_paper=not record_digest)
 
 
 def _show_results(
@@ -112,23 +116,23 @@ def _show_results(
 def build_report(answer: Answer, source: Source, training_card: TrainingCard | None = None) -> Report:
     """Build the report of the page, with the results of training, if any."""
 
-    def write_disclosure(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+    def write_disclosure_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
         """Write the cell that sets ``data`` to the disclosure of the entered numbers, as no data are read."""
         disclosure_code = code_builder.write(answer.disclosure)
         return f"data = {disclosure_code}  # The kind of numbers that the settings hold."
 
-    solution, hidden_fields, summary_lines = answer.solution, {*TRAINING_FIELDS, "x_axis", "y_axis"}, None
+    solution, hidden_names, summary_lines = answer.solution, {*TRAINING_FIELDS, "x_axis", "y_axis"}, None
     if solution.is_of_data:
-        hidden_fields |= {"owners", "records"}
+        hidden_names |= {"owners", "records"}
     else:
-        hidden_fields.add("own_bound")
+        hidden_names.add("own_bound")
         summary_lines = summarise_owners(solution)
-        source = replace(source, disclosure=answer.disclosure, write_data_cell=write_disclosure)
+        source = replace(source, disclosure=answer.disclosure, write_data_cell=write_disclosure_cell)
     if training_card is not None and training_card.is_private:
         # The bounds may be public: the file as a whole is not.
         source = replace(source, disclosure=training_card.disclosure)
     labels_by_field = QUESTION.get_report_labels(
-        *(field_name for field_name in QUESTION.fields if field_name not in hidden_fields)
+        *(field_name for field_name in QUESTION.fields if field_name not in hidden_names)
     )
     report = report_content.build_page_report(
         QUESTION, answer, source, labels_by_field=labels_by_field, summary_lines=summary_lines
@@ -141,22 +145,24 @@ def build_report(answer: Answer, source: Source, training_card: TrainingCard | N
 
 def show_files(answer: Answer) -> None:
     """Offer report, methods, script and choice as files; the report holds the results of the last training, if any."""
-    assert answer.write_choice is not None
-    script_source, study_card = report_content.build_session_source(), None
-    latest_training = jobs.find_result(JOB_KEY)
-    if latest_training is not None and latest_training[1].share_done > 0.0:
-        (record_source, _, _, disclosure), study_result = latest_training
-        study_card = TrainingCard(study_result, disclosure, record_source is not RecordSource.UPLOAD)
-    report_content.draw(
+    assert answer.write_json is not None
+    script_source, training_card = report_content.build_session_source(), None
+    request_and_result = jobs.find_result(JOB_KEY)
+    if request_and_result is not None and request_and_result[1].share_done > 0.0:
+        (record_source, _, _, disclosure), study_result = request_and_result
+        training_card = TrainingCard(study_result, disclosure, record_source is not RecordSource.UPLOAD)
+    report_content.draw_downloads(
         "owners",
-        answer.disclosure if study_card is None or not study_card.is_private else study_card.disclosure,
-        lambda: build_report(answer, script_source, study_card),
+        answer.disclosure
+        if training_card is None or not training_card.is_private
+        else training_card.disclosure,
+        lambda: build_report(answer, script_source, training_card),
         answer.methods,
         f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
-        [("Choice (JSON)", "owners_choice.json", answer.write_choice)],
+        [("Choice (JSON)", "owners_choice.json", answer.write_json)],
         answer.disclosure,
     )
-    if study_card is not None:
+    if training_card is not None:
         st.caption(
-            f"The report holds the accuracies of the last training. Their label: *{study_card.disclosure.label}*."
+            f"The report holds the accuracies of the last training. Their label: *{training_card.disclosure.label}*."
         )

@@ -30,7 +30,7 @@ class OwnersTable:
     dataset: Dataset
 
 
-def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
+def _build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     """Build the dataset of an uploaded table; raise `InvalidInput` if models cannot be trained on it."""
     dataset = design_matrix.build_dataset(table, design, disclosure)
     read_table(dataset)  # What cannot be trained on is said before it is used.
@@ -49,7 +49,7 @@ UPLOAD = TableUpload(
     "says whose it is (CSV)",
     label_prompt="Label: the class that is predicted",
     public_help="Accuracies are computed without noise: of private data they are private.",
-    build=_build,
+    build_dataset=_build_dataset,
     build_entry=_build_entry,
 )
 

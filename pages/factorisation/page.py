@@ -17,7 +17,7 @@ from dpcore.factorisation.answer.answer import show_training, solve_beside_page
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.report.content import Line
 from dpcore.report.script import CodeBuilder, Source
-from pages.factorisation.question import QUESTION, RANGE
+from pages.factorisation.question import QUESTION, RANGE_FIELDS
 from pages.shared.fields import fields
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
@@ -29,11 +29,11 @@ from pages.shared.session import session
 
 SERVED_RATINGS, SERVED_REPEATS = 600_000, 3
 """Limits of a public demo."""
-NOT_ANSWERED = ("item", "chosen_from", "unobserved")
+TAB_FIELDS = ("item", "chosen_from", "unobserved")
 """Fields of tabs."""
 FIELD_PAIRS = (
     ("steps", "gradient_bound"),
-    RANGE,
+    RANGE_FIELDS,
     ("num_users", "num_items"),
     ("ratings_per_user", "rank"),
     ("dimension", "sweeps"),
@@ -53,7 +53,7 @@ class FactorisationPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> FactorisationParameters | None:
         """Draw the inputs; return None until they are valid and, for ratings of the data, their range is entered."""
-        end_name_by_key = {QUESTION.get_key(end_name): f"the {end_name} rating" for end_name in RANGE}
+        end_name_by_key = {QUESTION.get_key(end_name): f"the {end_name} rating" for end_name in RANGE_FIELDS}
         has_ratings = dataset.pairs is not None and dataset.pairs.sums is not None
         source_options = list(RatingSource) if has_ratings else [RatingSource.GENERATED]
 
@@ -63,14 +63,14 @@ class FactorisationPage(Page):
                 end_name for end_key, end_name in end_name_by_key.items() if st.session_state[end_key] is None
             ]
 
-        def draw_source() -> None:
+        def draw_source_field() -> None:
             """Draw the choice of the source, and a way to bring ratings if the data have none."""
             fields.draw_field(QUESTION, "source", offered_options=source_options)
             if not has_ratings:
                 st.caption("The data in use hold no ratings, so these are generated.")
                 session.draw_data_link("Bring ratings")
 
-        def draw_training() -> None:
+        def draw_training_fields() -> None:
             """Draw the settings of the training."""
             fields.draw_field(QUESTION, "train_epsilons")
             fields.draw_field_row(QUESTION, "repeats", "train_seed", width_shares=(1, 1))
@@ -80,31 +80,31 @@ class FactorisationPage(Page):
 
             If the range is used, also say which ends a release has emptied.
             """
-            if RANGE[0] in unused_names:
+            if RANGE_FIELDS[0] in unused_names:
                 return False
             session.explain_cleared(end_name_by_key)
             if not list_missing_ends():
                 return False
             # Below the line, where they are seen; once both are filled they stand under *More settings*.
-            fields.draw_field_row(QUESTION, *RANGE)
+            fields.draw_field_row(QUESTION, *RANGE_FIELDS)
             ends_text = " and ".join(list_missing_ends())
             question_text = f"**What range can a rating have?** Enter {ends_text} by design, not from data."
             st.info(question_text, icon=":material/straighten:")
             return True
 
         draw_row = functools.partial(fields.draw_field_row, QUESTION, width_shares=(1, 1))
-        row_widgets = {p[0]: functools.partial(draw_row, *p) for p in FIELD_PAIRS}
+        row_widget_by_field = {p[0]: functools.partial(draw_row, *p) for p in FIELD_PAIRS}
         parameters: FactorisationParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             options_by_field={"source": source_options},
-            is_hidden=lambda name: name in RANGE and bool(list_missing_ends()),
+            is_hidden=lambda name: name in RANGE_FIELDS and bool(list_missing_ends()),
             widgets_by_field={
-                "source": draw_source,
-                **row_widgets,
+                "source": draw_source_field,
+                **row_widget_by_field,
                 **{field_pair[1]: lambda: None for field_pair in FIELD_PAIRS},
             },
-            draw_more=draw_training,
+            draw_more=draw_training_fields,
             ask_first=ask_range,
         )
         return parameters
@@ -133,7 +133,7 @@ class FactorisationPage(Page):
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Show, below the card, the section that trains recommenders on the ratings."""
         with slots.answer:
-            Renderer(QUESTION, answer, session.dataset()).show(show_training)
+            Renderer(QUESTION, answer, session.get_dataset()).show(show_training)
 
     def build_source(self, answer: Answer, data: Any) -> Source:
         """Build the source of the script: the rows, or none where ratings are generated."""
@@ -149,8 +149,8 @@ class FactorisationPage(Page):
 
     def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """List the fields for the report, without those that do not apply and those of tabs."""
-        omitted_names = {*answer.parameters.unused_names, *NOT_ANSWERED}
-        return [field_name for field_name in QUESTION.fields if field_name not in omitted_names]
+        unused_names = {*answer.parameters.unused_names, *TAB_FIELDS}
+        return [field_name for field_name in QUESTION.fields if field_name not in unused_names]
 
 
 FactorisationPage(QUESTION, solve_beside_page, build_answer, has_axis_controls=False).show()

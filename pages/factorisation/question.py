@@ -10,12 +10,12 @@ from dpcore.factorisation.parameters import FactorisationParameters, RatingSourc
 from pages.shared.base.question import SIMULATION, Facet, FieldOrigin, Question
 from pages.shared.data import uploads
 
-RANGE = ("lowest", "highest")
+RANGE_FIELDS = ("lowest", "highest")
 """Fields that only ratings of one's own use."""
-JOB_KEYS = ("train_job", "implicit_job")
+JOB_NAMES = ("train_job", "implicit_job")
 
 
-def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
+def propose_values(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return new values of the source of ratings and of their range, by field name; other fields stay.
 
     If the data hold ratings, they become the source. If not, generated ratings do, unless a source was chosen already.
@@ -47,7 +47,7 @@ QUESTION = Question(
     parameters_type=FactorisationParameters,
     origins_by_entry=uploads.ENTRY_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
-    | FieldOrigin.DATA.each(*JOB_KEYS, *(f"{job}_earlier" for job in JOB_KEYS)),
-    propose_values=propose,
+    | FieldOrigin.DATA.each(*JOB_NAMES, *(f"{job}_earlier" for job in JOB_NAMES)),
+    propose_values=propose_values,
     proposed_field_names=("source", "lowest", "highest"),
 )

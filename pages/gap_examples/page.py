@@ -19,7 +19,7 @@ from pages.shared.screen import layout
 from pages.shared.session import session
 
 
-def build_with_range(dataset: Dataset, parameters: GapParameters, solution: GapSolution) -> Answer:
+def build_answer_with_range(dataset: Dataset, parameters: GapParameters, solution: GapSolution) -> Answer:
     """Build the answer; its programs have the range that stands on *Mean*, if both ends are there."""
     lower, upper = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     value_range = None if lower is None or upper is None else (lower, upper)
@@ -47,8 +47,8 @@ class GapPage(Page):
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Say why *Mean* finds another bound, if it does."""
         cap = answer.solution.comparison.cap_choice.max_contributions
-        if reason := elsewhere.explain_difference(session.dataset(), answer.setting, cap):
+        if reason := elsewhere.explain_difference(session.get_dataset(), answer.setting, cap):
             slots.notes.caption(reason)
 
 
-GapPage(QUESTION, solve_beside_page, build_with_range, stem="gap").show()
+GapPage(QUESTION, solve_beside_page, build_answer_with_range, stem="gap").show()

@@ -30,11 +30,16 @@ def read_parameters(epsilon: float = 1.0) -> MeanParameters | None:
         return None
     try:
         field_names = ("counts", "target", "likeness", "user_share", "mechanism", "program")
-        settings = {field_name: state[QUESTION.get_key(field_name)] for field_name in field_names}
-        if settings["mechanism"] is NoiseKind.GAUSSIAN:
-            settings["delta"] = state[QUESTION.get_key("delta")]
+        mean_settings = {field_name: state[QUESTION.get_key(field_name)] for field_name in field_names}
+        if mean_settings["mechanism"] is NoiseKind.GAUSSIAN:
+            mean_settings["delta"] = state[QUESTION.get_key("delta")]
         return MeanParameters(
-            epsilon, lower, upper, variance_source=variance_source, value_variance=variance, **settings
+            epsilon,
+            lower,
+            upper,
+            variance_source=variance_source,
+            value_variance=variance,
+            **mean_settings,
         )
     except InvalidInput:
         return None
@@ -68,15 +73,13 @@ def explain_difference(dataset: Dataset, page_setting: ReleaseSetting | None, pa
     mean_bound = answer.solution.cap_choice.max_contributions
     if abs(mean_bound - page_bound) <= 1e-6 * page_bound:
         return ""
-    reason_clause, mean_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
-    program_phrase = answer.parameters.program
-    if program_phrase in SPLITS_MEANS or answer.setting.noise is not page_setting.noise:
-        reason_clause = f"it goes by the {answer.setting.noise.value} noise of {program_phrase.value}"
+    reason_clause, bound_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
+    program = answer.parameters.program
+    if program in SPLITS_MEANS or answer.setting.noise is not page_setting.noise:
+        reason_clause = f"it goes by the {answer.setting.noise.value} noise of {program.value}"
     if answer.setting.uses_values and dataset.is_private:
         reason_clause = "it reads the private values"
-    return (
-        f"*Mean* finds {mean_text} for this release, this page {wording.number(page_bound)}: {reason_clause}."
-    )
+    return f"*Mean* finds {bound_text} for this release, this page {wording.number(page_bound)}: {reason_clause}."
 
 
 def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:

@@ -11,7 +11,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import Likeness, MeanParameters, Target, VarianceSource
 from dpcore.mean.answer import build_answer
 from dpcore.mean.answer.answer import solve_beside_page
-from pages.mean.question import QUESTION, WITHOUT_VALUES
+from pages.mean.question import OPTIONS_WITHOUT_VALUES, QUESTION
 from pages.shared.base import catalogue
 from pages.shared.fields import fields
 from pages.shared.render import question_page
@@ -19,7 +19,7 @@ from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
 from pages.shared.session import session
 
-TO_WEIGHTS = "Weights vs. caps"
+WEIGHTS_LABEL = "Weights vs. caps"
 
 
 class MeanPage(Page):
@@ -30,32 +30,32 @@ class MeanPage(Page):
 
         Return None if they are refused, or if L or U must be entered first.
         """
-        state, session_key = st.session_state, QUESTION.get_key
+        state, get_key = st.session_state, QUESTION.get_key
 
         def is_read_off_table(field_name: str) -> bool:
             """Return True for a field that is hidden because the values of the table tell what it would say."""
-            is_of_table = state[session_key("target")] is Target.TABLE and dataset.values is not None
-            reads_values = state[session_key("variance_source")] is VarianceSource.FROM_VALUES
-            return field_name in ("likeness", "user_share") and is_of_table and reads_values
+            targets_table = state[get_key("target")] is Target.TABLE and dataset.values is not None
+            reads_values = state[get_key("variance_source")] is VarianceSource.FROM_VALUES
+            return field_name in ("likeness", "user_share") and targets_table and reads_values
 
         def ask_range(unused_names: Collection[str]) -> bool:
             """Ask for L and U and return True if they must be entered; else return False.
 
             For a release that needs no range, also say which fields it has emptied.
             """
-            end_name_by_key = {session_key("lower"): "L", session_key("upper"): "U"}
+            end_name_by_key = {get_key("lower"): "L", get_key("upper"): "U"}
             if question_page.ask_for_range(dataset, end_name_by_key):
                 return True
             if dataset.release is not None:
                 if "value_variance" not in unused_names:
-                    end_name_by_key[session_key("value_variance")] = "σ²"
+                    end_name_by_key[get_key("value_variance")] = "σ²"
                 session.explain_cleared(end_name_by_key)
             return False
 
         parameters: MeanParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
-            options_by_field=WITHOUT_VALUES if dataset.release is not None else {},
+            options_by_field=OPTIONS_WITHOUT_VALUES if dataset.release is not None else {},
             is_hidden=is_read_off_table,
             draw_more=lambda: fields.draw_button(
                 "Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _set_paper_model
@@ -91,7 +91,7 @@ class MeanPage(Page):
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw a link to v(h) and v'(h) of the paper for the same data."""
         slots.answer.page_link(
-            catalogue.find_page("Weights vs. caps").page_path, label=TO_WEIGHTS, icon=":material/trophy:"
+            catalogue.find_page("Weights vs. caps").page_path, label=WEIGHTS_LABEL, icon=":material/trophy:"
         )
 
     def reads_rows(self, answer: Answer) -> bool:

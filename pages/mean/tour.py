@@ -16,7 +16,7 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def write_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str]:
+def write_saving_and_cut(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str]:
     """Write two percentages: the error that smooth weights save against the best cap, and the rows that it drops."""
     problem = parameters.problem(dataset.histogram)
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
@@ -28,25 +28,25 @@ def write_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str
 def write_answer(dataset: Dataset, parameters: MeanParameters) -> str:
     """Write what smooth weights save at the epsilon that is set, and at the first one."""
     (saving_text, cut_text), (first_saving_text, first_cut_text) = (
-        write_saving(dataset, replace(parameters, epsilon=epsilon))
-        for epsilon in (parameters.epsilon, _BEGIN.epsilon)
+        write_saving_and_cut(dataset, replace(parameters, epsilon=epsilon))
+        for epsilon in (parameters.epsilon, _FIRST_PARAMETERS.epsilon)
     )
-    epsilon_text = wording.entered(parameters.epsilon)
+    epsilon_text, first_epsilon_text = (wording.entered(p.epsilon) for p in (parameters, _FIRST_PARAMETERS))
     return (
         f"If rows are independent: at ε = {epsilon_text} weights have {saving_text} less error than the best bound, "
-        f"which leaves {cut_text} of the rows out; at ε = {wording.entered(_BEGIN.epsilon)}, {first_saving_text} less "
+        f"which leaves {cut_text} of the rows out; at ε = {first_epsilon_text}, {first_saving_text} less "
         f"({first_cut_text} left out)."
     )
 
 
-_BEGIN = MeanParameters(10.0, lower=0.0, upper=1.0)
+_FIRST_PARAMETERS = MeanParameters(10.0, lower=0.0, upper=1.0)
 STEP = Step(
     origin=session.Origin("online-retail-lines"),
-    parameters=_BEGIN,
+    parameters=_FIRST_PARAMETERS,
     field_name="epsilon",
     goal_value=0.3,
     question_sentence="A bound leaves rows out; smooth weights keep them all, lighter. When does that pay?",
     instruction="Move ε from 10 down to 0.3",
-    is_enough=lambda epsilon: epsilon <= 1.0,
+    is_far_enough=lambda epsilon: epsilon <= 1.0,
     write_answer=write_answer,
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.answer.answer import Answer, without_numbers
+from dpcore.answer.answer import Answer, build_without_numbers
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
@@ -31,7 +31,7 @@ def write_generated_cell(code_builder: CodeBuilder, source: Source, public_only:
     return "data = None  # Users and tasks are generated."
 
 
-def use_exponent(exponent: float) -> None:
+def enter_exponent(exponent: float) -> None:
     """Enter this exponent in the page's field."""
     st.session_state[QUESTION.get_key("exponent")] = exponent
 
@@ -70,7 +70,7 @@ class MultitaskPage(Page):
         self, slots: layout.PageSlots, dataset: Dataset, parameters: MultitaskParameters
     ) -> None:
         """Draw the tabs of the studies and of the formula, which need no tasks."""
-        renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), dataset)
+        renderer = Renderer(QUESTION, build_without_numbers(parameters, Disclosure.PUBLIC), dataset)
         formula_tab = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
         content_by_tab = list_contents(renderer, {"Studies": STUDIES}, formula_tab)
         with slots.bottom:
@@ -86,7 +86,7 @@ class MultitaskPage(Page):
         if best_exponent != answer.parameters.exponent and answer.disclosure is not Disclosure.PRIVATE:
             button_label = f"Use μ = {wording.entered(best_exponent)}"
             with slots.answer:
-                fields.draw_button(button_label, "tasks_use_best", "check", use_exponent, best_exponent)
+                fields.draw_button(button_label, "tasks_use_best", "check", enter_exponent, best_exponent)
 
     def list_report_fields(self, answer: Answer) -> list[str]:
         """Return the fields that the answer depends on."""

@@ -12,7 +12,7 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.data import uploads
 
 
-def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
+def propose_values(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the new source of tasks by field name: the data if they have tasks, else the default in place of the data.
 
     Another source stays for data without tasks: the result is then empty.
@@ -48,7 +48,7 @@ QUESTION = Question(
         *(f"{name}_job{end}" for name in ("optimum", "cvxpy", "experiment") for end in ("", "_earlier")),
         "download",
     ),
-    propose_values=propose,
+    propose_values=propose_values,
     proposed_field_names=("source",),
 )
 

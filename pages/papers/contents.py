@@ -32,9 +32,9 @@ def list_labels(destinations: Sequence[Destination | None]) -> list[str | None]:
     return [None if d is None else ", ".join(filter(None, d)) for d in destinations]
 
 
-def _open_clicked_page(key: str, destinations: tuple[Destination | None, ...]) -> None:
+def _open_clicked_page(click_key: str, destinations: tuple[Destination | None, ...]) -> None:
     """Open the destination of the row whose button was pressed; do nothing if it has none."""
-    click = st.session_state.get(key)
+    click = st.session_state.get(click_key)
     if click is not None and (destination := destinations[click["row"]]) is not None:
         open_page(*destination)
 
@@ -59,14 +59,16 @@ def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, Figu
     """Show for each numbered item of the paper where it stands, and for figures how near ours is."""
     st.markdown(paper.introduction.replace("\n", " "))
     # An item that has several figures gets the first.
-    paper_figures = [f for f in figures_with_runs if f[0].paper_name == paper.title]
-    entry_by_item = {f[0].main_item: f for f in reversed(paper_figures)}
-    item_pairs = [next(filter(None, map(entry_by_item.get, i.items.split(", "))), None) for i in paper.items]
+    figures_of_paper = [f for f in figures_with_runs if f[0].paper_name == paper.title]
+    figure_by_item = {f[0].main_item: f for f in reversed(figures_of_paper)}
+    figures_of_items = [
+        next(filter(None, map(figure_by_item.get, i.items.split(", "))), None) for i in paper.items
+    ]
     columns_by_heading: dict[str, list[Any]] = {
         "Item": [item.items for item in paper.items],
         "What it says": [_remove_markup(item.says) for item in paper.items],
         "Open": [],
-        **_list_comparisons(item_pairs),
+        **_list_comparisons(figures_of_items),
         "State": [item.state for item in paper.items],
         "What differs": [_remove_markup(item.differs) for item in paper.items],
         "Page, tab": [_remove_markup(item.places) for item in paper.items],
@@ -84,50 +86,54 @@ def _show_table(
     alt_text: str,
 ) -> None:
     """Show a table with a column of buttons, one for each destination; ``table_name`` makes their key unique."""
-    key = QUESTION.get_key(f"open_{table_name}")
-    table_options: dict[str, Any] = {"on_click": _open_clicked_page, "args": (key, tuple(destinations))}
+    click_key = QUESTION.get_key(f"open_{table_name}")
+    table_options: dict[str, Any] = {"on_click": _open_clicked_page, "args": (click_key, tuple(destinations))}
     open_column = st.column_config.ButtonColumn(
-        "Open", type="tertiary", alignment="left", key=key, **table_options
+        "Open", type="tertiary", alignment="left", key=click_key, **table_options
     )
-    thumbnails = {
+    column_by_heading = {
         paper_title: st.column_config.LineChartColumn(paper_title, width=90)
         for paper_title in ("Ours", "Theirs")
     }
     st.dataframe(
         columns_by_heading | {"Open": list_labels(destinations)},
         hide_index=True,
-        column_config=thumbnails | {"Open": open_column},
+        column_config=column_by_heading | {"Open": open_column},
         placeholder=MISSING_TEXT,
         height="content",
         alt=alt_text,
     )
 
 
-def _list_comparisons(figure_pairs: Sequence[tuple[PaperFigure, FigureRuns] | None]) -> dict[str, list[Any]]:
+def _list_comparisons(
+    figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns] | None],
+) -> dict[str, list[Any]]:
     """Return three columns by heading, a row for each figure; a row without a figure holds None.
 
     The columns are the largest difference as text, and lists of the numbers of the figure's last line, ours and theirs.
     """
     figure_rows: list[tuple[Any, ...]] = []
-    for figure, runs in (f or (None, None) for f in figure_pairs):
+    for figure, runs in (f or (None, None) for f in figures_with_runs):
         if figure is None or runs is None:
             figure_rows.append((None, None, None))
         else:
-            error_lists = (runs.summary.means[-1], figure.lines[-1].paper_values)
-            figure_rows.append((abbreviate_difference(figure, runs), *map(_drop_missing, error_lists)))
-    cell_lists = map(list, zip(*figure_rows, strict=True))
-    return dict(zip(("Largest difference", "Ours", "Theirs"), cell_lists, strict=True))
+            our_and_paper_values = (runs.summary.means[-1], figure.lines[-1].paper_values)
+            figure_rows.append(
+                (abbreviate_difference(figure, runs), *map(_list_finite, our_and_paper_values))
+            )
+    columns = map(list, zip(*figure_rows, strict=True))
+    return dict(zip(("Largest difference", "Ours", "Theirs"), columns, strict=True))
 
 
 def _count_claims(figure: PaperFigure, runs: FigureRuns) -> str | None:
     """Write how many claims of the paper's text our numbers agree with; None if it makes none."""
-    claims_hold = [checked.holds for checked in figure.check_claims(runs)]
-    return f"{sum(claims_hold)} of {len(claims_hold)}" if claims_hold else None
+    claim_results = [checked.holds for checked in figure.check_claims(runs)]
+    return f"{sum(claim_results)} of {len(claim_results)}" if claim_results else None
 
 
-def _drop_missing(errors: Sequence[float | None]) -> list[float]:
+def _list_finite(values: Sequence[float | None]) -> list[float]:
     """Return the finite values."""
-    return [float(error) for error in errors if error is not None and math.isfinite(error)]
+    return [float(value) for value in values if value is not None and math.isfinite(value)]
 
 
 def _remove_markup(text: str) -> str:

@@ -15,7 +15,7 @@ from pages.shared.fields import fields
 from pages.shared.figures import figures
 from pages.shared.screen import layout, sections
 
-NAME_BY_KEY = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
+LABEL_BY_FIGURE_KEY = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
 PAPER_BY_TITLE = {paper.title: paper for paper in items.list_papers()}
 FIRST_FIGURE = "epasto-table-1-drugs"
 """Shown first: the paper prints its numbers, and ours are within a few per cent of them."""
@@ -23,10 +23,10 @@ FIRST_FIGURE = "epasto-table-1-drugs"
 
 def draw_body(slots: layout.PageSlots) -> None:
     """Draw the chosen figure with its answer, and the lists below."""
-    figure_key = QUESTION.get_key("figure")
-    st.session_state.setdefault(figure_key, FIRST_FIGURE)
+    widget_key = QUESTION.get_key("figure")
+    st.session_state.setdefault(widget_key, FIRST_FIGURE)
     with slots.line:
-        figure = find_figure(fields.draw_select_box("Figure", NAME_BY_KEY, figure_key, width=560))
+        figure = find_figure(fields.draw_select_box("Figure", LABEL_BY_FIGURE_KEY, widget_key, width=560))
     figure_runs = sections.find_newest_runs(figure)
     with slots.figure:
         figures.draw_plot(build_plot(figure, figure_runs))
@@ -69,12 +69,12 @@ def show_lists() -> None:
     figures_with_runs = [(figure, sections.find_newest_runs(figure)) for figure in FIGURES]
     contents.show_figures(figures_with_runs)
     st.markdown("### Every item of a paper")
-    paper_key = QUESTION.get_key("paper")
-    st.session_state.setdefault(paper_key, next(iter(PAPER_BY_TITLE)))
+    widget_key = QUESTION.get_key("paper")
+    st.session_state.setdefault(widget_key, next(iter(PAPER_BY_TITLE)))
     paper_title = fields.draw_choice(
-        "Paper", {paper_title: paper_title for paper_title in PAPER_BY_TITLE}, paper_key
+        "Paper", {paper_title: paper_title for paper_title in PAPER_BY_TITLE}, widget_key
     )
     contents.show_items(PAPER_BY_TITLE[paper_title], figures_with_runs)
 
 
-layout.show(QUESTION, draw_body, has_budget=False)
+layout.show_page(QUESTION, draw_body, has_budget=False)

@@ -17,7 +17,10 @@ from pages.shared.render import question_page
 from pages.shared.screen import layout
 from pages.shared.session import session
 
-ASK_GROUPS = "**Which groups do you release?** Paste their names from what you know: a list from these data would leak."
+GROUPS_QUESTION = (
+    "**Which groups do you release?** Paste their names from what you know: "
+    "a list from these data would leak."
+)
 
 
 def list_statistics(dataset: Dataset) -> list[Statistic]:
@@ -42,34 +45,34 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
 
     Return None, with sentences on the page, if they are refused or the range of a mean is missing.
     """
-    is_session_dataset = dataset is session.dataset()
-    state, make_key = st.session_state, QUESTION.get_key
+    is_session_dataset = dataset is session.get_dataset()
+    state, get_key = st.session_state, QUESTION.get_key
     options_by_field: dict[str, list[Any]] = {
         "statistic": list_statistics(dataset),
         "objective": list(Objective),
     }
     is_mean = (
-        state.get(make_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options_by_field["statistic"]
+        state.get(get_key("statistic")) is Statistic.MEAN and Statistic.MEAN in options_by_field["statistic"]
     )
     if is_mean:
         options_by_field["objective"] = [objective for objective in Objective if not objective.is_relative]
     unused_fields = question_page.start_fields(QUESTION, options_by_field, is_session_dataset)
-    end_name_by_key = {make_key("lower"): "L", make_key("upper"): "U"}
+    end_name_by_key = {get_key("lower"): "L", get_key("upper"): "U"}
     # A link of another statistic has no range, and leaves the fields empty.
     if (
         is_mean
         and all(state[range_key] is None for range_key in end_name_by_key)
-        and state.get(make_key("proposed"))
+        and state.get(get_key("proposed"))
     ):
-        state[make_key("lower")], state[make_key("upper")] = state[make_key("proposed")]
+        state[get_key("lower")], state[get_key("upper")] = state[get_key("proposed")]
     # Groups must not be read off private data, so that the page asks for them at once.
     asks_groups = dataset.is_private and not is_mean and "groups" not in unused_fields
-    has_list = any((state[make_key(field_name)] or "").strip() for field_name in ("groups", "edges"))
-    if has_list and "num_groups" not in unused_fields:
+    has_group_list = any((state[get_key(field_name)] or "").strip() for field_name in ("groups", "edges"))
+    if has_group_list and "num_groups" not in unused_fields:
         unused_fields.append("num_groups")  # The list says how many they are.
     # A distribution of pairs has no names to compare a list with.
-    groups_field = "num_groups" if dataset.pairs is None else "groups"
-    line_fields = ("lower", "upper") if is_mean else (groups_field,) if asks_groups else ("program",)
+    groups_field_name = "num_groups" if dataset.pairs is None else "groups"
+    line_fields = ("lower", "upper") if is_mean else (groups_field_name,) if asks_groups else ("program",)
 
     def draw_fields(*field_names: str) -> None:
         """Draw the fields with these names, without unused ones."""
@@ -90,16 +93,16 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         with fields.build_row():
             draw_fields("selection_share", "selection_delta", "min_users")
         if "groups" not in unused_fields:
-            group_list.draw_group_list(QUESTION, has_field="groups" not in line_fields)
-        other_names = "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
-        draw_fields(*(field_name for field_name in other_names if field_name not in line_fields))
+            group_list.draw_group_list(QUESTION, includes_field="groups" not in line_fields)
+        other_field_names = "edges", "num_groups", "mechanism", "delta", "program", "neighbours"
+        draw_fields(*(field_name for field_name in other_field_names if field_name not in line_fields))
     with slots.notes:
-        if asks_groups and not has_list and state[make_key("num_groups")] is None:
-            st.markdown(ASK_GROUPS)
+        if asks_groups and not has_group_list and state[get_key("num_groups")] is None:
+            st.markdown(GROUPS_QUESTION)
         if "floor" not in unused_fields:
-            is_for_large_groups = state[make_key("objective")] is Objective.LARGE_GROUPS
+            is_for_large_groups = state[get_key("objective")] is Objective.LARGE_GROUPS
             start_text = "Groups are large from" if is_for_large_groups else "Errors are divided by at least"
-            floor_text = "…" if state[make_key("floor")] is None else wording.number(state[make_key("floor")])
+            floor_text = "…" if state[get_key("floor")] is None else wording.number(state[get_key("floor")])
             st.caption(f"{start_text} {floor_text} (*More settings*).")
         if dataset.pairs is not None and dataset.pairs.rows is None:
             st.caption("These data have no rows per group: only users can be counted.")

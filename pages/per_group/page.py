@@ -54,9 +54,9 @@ class PerGroupPage(Page):
         if not isinstance(answer.solution, DistributionSolution) or answer.files:
             super().show_files(answer, dataset, label)
             return
-        assert answer.write_choice is not None
-        buttons = [("Choice (JSON)", "per_group_choice.json", answer.write_choice)]
-        cards.draw_file_buttons(buttons, dataset.provenance)
+        assert answer.write_json is not None
+        files = [("Choice (JSON)", "per_group_choice.json", answer.write_json)]
+        cards.draw_file_buttons(files, dataset.provenance)
         pair_sizes = answer.solution.problem.pair_sizes
         counts_text = f"{pair_sizes.pairs.size:,} sizes and {pair_sizes.task_rows.size:,} groups"
         st.caption(f"{counts_text} are too many for a file and a script.")

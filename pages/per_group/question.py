@@ -11,7 +11,7 @@ from pages.shared.base.question import Facet, FieldOrigin, Question, propose_ran
 from pages.shared.data import group_list
 
 
-def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
+def propose_values(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return, by field, the range of public values, for a mean; a range that the user entered stays.
 
     For private values the page asks for the range. For a release nothing is proposed.
@@ -35,6 +35,6 @@ QUESTION = Question(
     origins_by_entry=FieldOrigin.PUBLIC.each("proposed", "tabs")
     | FieldOrigin.DATA.each("job", "job_earlier")
     | group_list.ENTRY_ORIGINS,
-    propose_values=propose,
+    propose_values=propose_values,
     proposed_field_names=("lower", "upper"),
 )

@@ -14,7 +14,7 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def solve(dataset: Dataset, parameters: PerGroupParameters) -> PairChoice:
+def find_best_pair(dataset: Dataset, parameters: PerGroupParameters) -> PairChoice:
     """Return the best pair of bounds on data that have groups."""
     assert dataset.pairs is not None
     return best_pair(PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), parameters))
@@ -25,8 +25,8 @@ def write_answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
 
     If no pair is worth its noise at the epsilon that is set, write only that.
     """
-    current_choice = solve(dataset, parameters)
-    first_choice = solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
+    current_choice = find_best_pair(dataset, parameters)
+    first_choice = find_best_pair(dataset, replace(parameters, epsilon=_FIRST_PARAMETERS.epsilon))
     epsilon_text = wording.entered(parameters.epsilon)
     if current_choice.releases_nothing:
         return f"At ε = {epsilon_text} no pair is worth its noise."
@@ -43,13 +43,13 @@ def write_answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
     return f"**{fallen_text}**: {change_text}. The noise grows with one bound times the other."
 
 
-_BEGIN = PerGroupParameters(10.0)
+_FIRST_PARAMETERS = PerGroupParameters(10.0)
 STEP = Step(
     origin=session.Origin("shop-events"),
-    parameters=_BEGIN,
+    parameters=_FIRST_PARAMETERS,
     field_name="epsilon",
     goal_value=1.0,
-    is_enough=lambda epsilon: epsilon <= 3.0,
+    is_far_enough=lambda epsilon: epsilon <= 3.0,
     question_sentence="With less budget, which bound falls: products per user, or rows in each?",
     instruction="Move ε from 10 down to 1",
     write_answer=write_answer,

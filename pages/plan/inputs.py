@@ -26,16 +26,16 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
 
     Return None, with sentences on the page, if they are refused or a range that a line needs is missing.
     """
-    state, make_key = st.session_state, QUESTION.get_key
+    state, get_key = st.session_state, QUESTION.get_key
 
     def needs_range() -> bool:
         """Return True if a line needs the range of the values, and names none of its own."""
-        parsed_lines = plan_lines.parse_lines(state[make_key("lines")], Problems())
+        parsed_lines = plan_lines.parse_lines(state[get_key("lines")], Problems())
         return any(line.statistic.needs_range and line.lower is None for line in parsed_lines)
 
     def ask_range(unused_names: Collection[str]) -> bool:
         """Ask for L and U and return True if a line needs them and they must be entered; else return False."""
-        end_name_by_key = {make_key("lower"): "L", make_key("upper"): "U"}
+        end_name_by_key = {get_key("lower"): "L", get_key("upper"): "U"}
         return needs_range() and question_page.ask_for_range(dataset, end_name_by_key)
 
     def is_hidden(field_name: str) -> bool:
@@ -43,15 +43,15 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
 
         Likeness and user share of a mean are hidden, too, if the values of the table tell them.
         """
-        parsed_lines = plan_lines.parse_lines(state[make_key("lines")], Problems())
+        parsed_lines = plan_lines.parse_lines(state[get_key("lines")], Problems())
         if field_name in RANGE_FIELDS:
             return not needs_range()
         if field_name in ("groups", "edges"):
             return not any(line.statistic.is_per_group for line in parsed_lines)
         if field_name not in FIELDS_OF_MEAN_LINES:
             return False
-        reads_values = state[make_key("variance_source")] is VarianceSource.FROM_VALUES
-        reads_table = reads_values and state[make_key("target")] is Target.TABLE
+        reads_values = state[get_key("variance_source")] is VarianceSource.FROM_VALUES
+        reads_table = reads_values and state[get_key("target")] is Target.TABLE
         has_mean = any(line.statistic.has_mean_settings for line in parsed_lines)
         return not has_mean or (reads_table and field_name in ("likeness", "user_share"))
 
@@ -68,15 +68,13 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
 
 def write_settings(dataset: Dataset, answer: Answer) -> str:
     """Write the settings as a TOML file for the command, with the columns of the data."""
-    call_name = questions.call_with(QUESTION.name, answer.parameters)
-    assert call_name is not None
-    setting_name, setting_lines = call_name
-    if "lines" in setting_lines:
-        setting_lines = setting_lines | {"lines": [line.text for line in answer.parameters.parsed_lines]}
-    command_text, column_arguments = (
-        questions.command_of(setting_name),
-        questions.QUESTIONS[setting_name].column_arguments,
+    call_with_settings = questions.call_with(QUESTION.name, answer.parameters)
+    assert call_with_settings is not None
+    call_name, settings = call_with_settings
+    if "lines" in settings:
+        settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
+    command_name, column_arguments = (
+        questions.command_of(call_name),
+        questions.QUESTIONS[call_name].column_arguments,
     )
-    return settings_file.write_settings(
-        (setting_name, setting_lines), command_text, dataset, column_arguments
-    )
+    return settings_file.write_settings((call_name, settings), command_name, dataset, column_arguments)

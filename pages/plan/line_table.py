@@ -25,46 +25,50 @@ _mount_table = st.components.v2.component(
     css=(_FILES / "line_table.css").read_text(encoding="utf-8"),
     js=(_FILES / "line_table.js").read_text(encoding="utf-8"),
 )
-_KEY = "plan_table"
-EMPTY = (
+_TABLE_KEY = "plan_table"
+EMPTY_PLAN_TEXT = (
     "## The plan is empty\n\nAdd every statistic that you will release. The plan then gives each one its share of ε, "
     "its bound and its error."
 )
-EXAMPLE = "users", "rows", "mean", "median"
+EXAMPLE_LINES = "users", "rows", "mean", "median"
 """Lines of the example, as far as the data have them."""
-SPREADS = LineStatistic.VARIANCE.value, LineStatistic.DEVIATION.value
+SPREAD_NAMES = LineStatistic.VARIANCE.value, LineStatistic.DEVIATION.value
 """Lines of which a plan has one for each column."""
 LABEL_BY_LINE = {"users": "number of users", "rows": "number of rows"}
 """What is added, by lines whose text says too little."""
 
 
-def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
+def draw_table(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     """Draw the table, or what an empty plan can hold, and the buttons that add; without a solution targets alone."""
     lines_text = st.session_state[QUESTION.get_key("lines")] or ""
     labels_and_targets = plan_lines.split_lines(lines_text)
     if labels_and_targets:
-        row_texts = words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
-        label_cells = [{"label": line_label, "target": target} for line_label, target in labels_and_targets]
+        solution_rows = (
+            words.tabulate_plan(solution) if solution is not None else [{}] * len(labels_and_targets)
+        )
+        plan_rows = [{"label": line_label, "target": target} for line_label, target in labels_and_targets]
         table_rows = [
-            row_cells | allocated_line
-            for row_cells, allocated_line in zip(label_cells, row_texts, strict=True)
+            plan_cells | solution_cells
+            for plan_cells, solution_cells in zip(plan_rows, solution_rows, strict=True)
         ]
-        _mount_table(key=_KEY, data=table_rows, height="content", on_edited_change=apply_edit)
+        _mount_table(key=_TABLE_KEY, data=table_rows, height="content", on_edited_change=apply_edit)
         if solution is not None and (missed_text := words.describe_all_missed(solution)):
             st.markdown(missed_text)
     else:
-        st.markdown(EMPTY)
-        *first_lines, last_line = [line for line in EXAMPLE if line in list_offered(dataset)] or [""]
+        st.markdown(EMPTY_PLAN_TEXT)
+        *first_lines, last_line = [
+            line for line in EXAMPLE_LINES if line in list_offered_statistics(dataset)
+        ] or [""]
         if first_lines:
-            line_label_text = f"Start with an example: {', '.join(first_lines)} and {last_line}"
+            button_label = f"Start with an example: {', '.join(first_lines)} and {last_line}"
             example_lines = [*first_lines, last_line]
             fields.draw_button(
-                line_label_text, "plan_example", "play_arrow", add_lines, example_lines, is_main=True
+                button_label, "plan_example", "play_arrow", add_lines, example_lines, is_main=True
             )
-    line_texts = list_missing_lines(lines_text, list_offered(dataset))
-    if any(line.label in SPREADS for line in plan_lines.parse_lines(lines_text, Problems())):
-        line_texts = [line_text for line_text in line_texts if line_text not in SPREADS]
-    _draw_buttons(line_texts, dataset)
+    offered_lines = list_missing_lines(lines_text, list_offered_statistics(dataset))
+    if any(line.label in SPREAD_NAMES for line in plan_lines.parse_lines(lines_text, Problems())):
+        offered_lines = [line_text for line_text in offered_lines if line_text not in SPREAD_NAMES]
+    _draw_add_buttons(offered_lines, dataset)
     missing_phrases = ["a sum, a mean or a quantile needs data with values"] * (dataset.values is None)
     missing_phrases += ["statistics per group need data with groups"] * (dataset.pairs is None)
     if missing_phrases and not labels_and_targets:
@@ -72,7 +76,7 @@ def draw(dataset: Dataset, solution: PlanSolution | None = None) -> None:
         session.draw_data_link("Upload data")
 
 
-def list_offered(dataset: Dataset) -> list[str]:
+def list_offered_statistics(dataset: Dataset) -> list[str]:
     """List the names of the statistics that a plan on these data can hold; of quantiles only the median.
 
     The list is empty if what users contribute is not counted in rows.
@@ -82,14 +86,14 @@ def list_offered(dataset: Dataset) -> list[str]:
     has_sums = dataset.values is not None or (dataset.totals is not None and bool(dataset.totals.column))
     statistic_names = ["users", "rows"] + ["sum"] * has_sums
     if dataset.values is not None:
-        statistic_names += ["mean", *SPREADS, "median"]
+        statistic_names += ["mean", *SPREAD_NAMES, "median"]
     if dataset.pairs is not None:
         statistic_names += [LineStatistic.GROUP_USERS.value, LineStatistic.GROUP_ROWS.value]
         statistic_names += [LineStatistic.GROUP_SUMS.value] * (dataset.pairs.sums is not None)
     return statistic_names
 
 
-def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
+def _draw_add_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
     """Draw a button per line that can be added, and forms for any quantile and column if there are such values."""
     with st.container(horizontal=True, key="plan_add"):
         for line_text in line_texts:
@@ -115,7 +119,7 @@ def _draw_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
 
 def _draw_column_form(column_names: Sequence[str]) -> None:
     """Draw the form that adds a line about one of these columns, with a range of its own if the statistic needs one."""
-    statistic_names = [LineStatistic.MEAN.value, LineStatistic.SUM.value, *SPREADS]
+    statistic_names = [LineStatistic.MEAN.value, LineStatistic.SUM.value, *SPREAD_NAMES]
     column = st.selectbox("Column", column_names, key="plan_column")
     statistic = LineStatistic(st.selectbox("Statistic", statistic_names, key="plan_column_statistic"))
     lower, upper = None, None
@@ -145,7 +149,7 @@ def apply_edit() -> None:
 
     It is called before the page runs. An edit of a line that has changed since is ignored.
     """
-    table_edit, lines_key = st.session_state[_KEY].edited, QUESTION.get_key("lines")
+    table_edit, lines_key = st.session_state[_TABLE_KEY].edited, QUESTION.get_key("lines")
     lines_text = st.session_state[lines_key] or ""
     line_labels = [line_label for line_label, _ in plan_lines.split_lines(lines_text)]
     # The browser is not believed, and a press may be about a table that has changed since.

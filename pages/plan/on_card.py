@@ -28,7 +28,7 @@ STATISTIC_BY_QUANTITY = {
 REFUSAL_BY_QUANTITY = {Quantity.GROUP_MEANS: "A plan has no means per group: add their sums and rows."}
 
 
-def list_lines(card: Answer) -> tuple[str, ...]:
+def list_line_texts(card: Answer) -> tuple[str, ...]:
     """Return the texts of the plan's lines that release the same as the card; empty if there are none."""
     quantity = None if card.setting is None else card.setting.statistic
     if quantity is Quantity.QUANTILE:
@@ -46,14 +46,14 @@ def describe_differences(card: Answer) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def draw(card: Answer, key: str) -> None:
+def draw_plan_button(card: Answer, card_key: str) -> None:
     """Draw the button that adds the card's lines, or a link to the plan that has them; without lines, why or nothing.
 
     Args:
         card: The answer that the card shows.
-        key: Of the card.
+        card_key: Of the card.
     """
-    line_texts = list_lines(card)
+    line_texts = list_line_texts(card)
     if not line_texts:
         if card.setting is not None and card.setting.statistic in REFUSAL_BY_QUANTITY:
             st.caption(REFUSAL_BY_QUANTITY[card.setting.statistic])
@@ -64,7 +64,7 @@ def draw(card: Answer, key: str) -> None:
     advice = "Plan divides one budget among several numbers, with this range and noise."
     st.button(
         "Add to the plan",
-        key=f"{key}_plan",
+        key=f"{card_key}_plan",
         icon=QUESTION.icon,
         type="tertiary",
         help=" ".join((advice, *describe_differences(card))),

@@ -45,21 +45,21 @@ class PlanPage(Page):
     ) -> None:
         """Draw the table without numbers, so that what is wrong can be changed there."""
         with slots.figure:
-            line_table.draw(dataset)
+            line_table.draw_table(dataset)
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw the table, and return the plot of errors, which stands in a tab."""
-        line_table.draw(session.dataset(), answer.solution)
+        line_table.draw_table(session.get_dataset(), answer.solution)
         return answer.plots["plan-errors"]()
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw a link to other data, of which a plan can be published, if the data are private."""
-        if session.dataset().is_private:
-            label, path = (
+        if session.get_dataset().is_private:
+            link_label, page_path = (
                 "Plan on public or older data, or on a DP histogram",
                 catalogue.find_page("Data").page_path,
             )
-            slots.answer.page_link(path, label=label, icon=":material/table_chart:")
+            slots.answer.page_link(page_path, label=link_label, icon=":material/table_chart:")
 
     def draw_behind(self, answer: Answer) -> None:
         """Draw what stands behind the plan, with its first two numbers; those of its lines are in the table."""

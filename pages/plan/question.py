@@ -13,7 +13,7 @@ from pages.shared.data import group_list
 RANGE_FIELDS = ("lower", "upper")
 
 
-def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
+def propose_values(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return new values of fields by name: an empty plan, the range of public values, and the assumptions of *Mean*.
 
     The plan is set only before a person has seen the page.
@@ -42,7 +42,7 @@ QUESTION = Question(
         "tabs", "proposed", *(f"{name}_proposed" for name in FIELDS_PROPOSED_FOR_MEANS)
     )
     | group_list.ENTRY_ORIGINS,
-    propose_values=propose,
+    propose_values=propose_values,
     proposed_field_names=("lines", *RANGE_FIELDS, *FIELDS_PROPOSED_FOR_MEANS),
     is_budget_plan=True,
 )

@@ -26,7 +26,7 @@ STEP = Step(
     parameters=PlanParameters(1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0),
     field_name="epsilon",
     goal_value=10.0,
-    is_enough=lambda epsilon: epsilon >= 3.0,
+    is_far_enough=lambda epsilon: epsilon >= 3.0,
     question_sentence="Five numbers share one ε, each with a target of 5 %. How much of it does each need?",
     instruction="Move ε from 1 up to 10: which number misses its target longest?",
     write_answer=write_answer,

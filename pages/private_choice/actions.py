@@ -29,45 +29,47 @@ from pages.shared.card import cards
 from pages.shared.fields import field_values, fields, setting
 from pages.shared.session import session
 
-Choices = tuple[tuple[NumberKind, Selection], ...]
+Selections = tuple[tuple[NumberKind, Selection], ...]
 
 
-def list_choices() -> Choices:
+def list_selections() -> Selections:
     """Return what was selected privately from the original data in this session, oldest first.
 
     Each entry is which number was selected (`NumberKind`), and the selection. Nothing selected: an empty tuple.
     """
-    choices_by_digest: dict[str, Choices] = st.session_state.get(QUESTION.get_key("choices"), {})
-    return choices_by_digest.get(session.get_original().dataset.histogram.digest, ())
+    selections_by_digest: dict[str, Selections] = st.session_state.get(QUESTION.get_key("choices"), {})
+    return selections_by_digest.get(session.get_original().dataset.histogram.digest, ())
 
 
-def list_numbers() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
+def list_number_selections() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
     """Return (purpose, selection) of each number drawn for a `BoundPurpose`, oldest first: no pairs, no ranges."""
-    choices = list_choices()
-    return tuple((n, s) for n, s in choices if isinstance(n, BoundPurpose) and isinstance(s, PrivateChoice))
+    selections = list_selections()
+    return tuple(
+        (n, s) for n, s in selections if isinstance(n, BoundPurpose) and isinstance(s, PrivateChoice)
+    )
 
 
-def select(request: SelectionRequest) -> None:
+def select_privately(request: SelectionRequest) -> None:
     """Select from the original data, note the cost, keep the selection or refusal; pages clamp to a selected range."""
     st.session_state[QUESTION.get_key("drew")] = True
     original = session.get_original().dataset
     try:
-        private_choice = selections.select(request, original, charge=session.record)
+        selection = selections.select(request, original, charge=session.record_release)
     except InvalidInput as refusal:
         st.session_state[QUESTION.get_key("refused")] = refusal
         return
     st.session_state[QUESTION.get_key("choices")] = {
         **st.session_state.get(QUESTION.get_key("choices"), {}),
-        original.histogram.digest: (*list_choices(), (request.number, private_choice)),
+        original.histogram.digest: (*list_selections(), (request.number, selection)),
     }
-    if isinstance(private_choice, PrivateRange):
-        setting.enter_values({"lower": private_choice.lower, "upper": private_choice.upper})
+    if isinstance(selection, PrivateRange):
+        setting.enter_values({"lower": selection.lower, "upper": selection.upper})
 
 
 @cache_for_session(max_entries=16)
 def _count_dropped(digest: str, _dataset: Dataset) -> dict[str, int]:
     """Count by name: rows without a user, cells without a number, negative totals and amounts, groups; cached."""
-    return get_user_amounts(_dataset).dropped_counts
+    return get_user_amounts(_dataset).dropped_counts_by_name
 
 
 def describe_dropped(request: SelectionRequest) -> str:
@@ -84,8 +86,8 @@ def describe_dropped(request: SelectionRequest) -> str:
     notes_text = " ".join(wording.plain(note_text, 200) for note_text in original.notes)
     if not counts_text and not notes_text:
         return ""
-    zero_text = f"a draw leaves out, or counts as 0, these: {counts_text}. " if counts_text else ""
-    return f":small[:orange[:material/lock: **Private, do not publish:**] {zero_text}{notes_text}]"
+    dropped_text = f"a draw leaves out, or counts as 0, these: {counts_text}. " if counts_text else ""
+    return f":small[:orange[:material/lock: **Private, do not publish:**] {dropped_text}{notes_text}]"
 
 
 def rerun_after_draw() -> None:
@@ -94,23 +96,25 @@ def rerun_after_draw() -> None:
         st.rerun()
 
 
-def draw_copy(parameters: PrivateCopyParameters) -> None:
+def release_dp_histogram(parameters: PrivateCopyParameters) -> None:
     """Draw a DP histogram of the original data, note what it costs, and make it the session's data.
 
     A copy in which no user is left costs as much, since it was drawn, but the data in use stay. A refusal is kept for
-    `show_refused`.
+    `show_refusal_once`.
     """
     st.session_state[QUESTION.get_key("drew")] = True
     original = session.get_original().dataset
     try:
-        dp_copy = private_histogram.release_histogram(original.histogram, parameters, charge=session.record)
+        release = private_histogram.release_histogram(
+            original.histogram, parameters, charge=session.record_release
+        )
     except InvalidInput as refusal:
         st.session_state[QUESTION.get_key("refused")] = refusal
         return
-    is_empty = dp_copy.histogram is None
+    is_empty = release.histogram is None
     st.session_state[QUESTION.get_key("empty_copy")] = original.histogram.digest if is_empty else None
     if not is_empty:
-        release_facts = dp_copy.to_dataset(original.name, original.contribution)
+        released_dataset = release.to_dataset(original.name, original.contribution)
         if (histogram_layout := original.layout) is not None and (
             histogram_layout.periods or histogram_layout.filters
         ):
@@ -120,10 +124,10 @@ def draw_copy(parameters: PrivateCopyParameters) -> None:
                 "filters": histogram_layout.filters,
             }
             histogram_layout = TableLayout((FileLayout.by_name("events.csv"),), **rule_fields)
-            release_facts = replace(
-                release_facts, privacy_unit=original.privacy_unit, layout=histogram_layout
+            released_dataset = replace(
+                released_dataset, privacy_unit=original.privacy_unit, layout=histogram_layout
             )
-        session.use_release(release_facts)
+        session.use_release(released_dataset)
 
 
 def use_original() -> None:
@@ -132,24 +136,24 @@ def use_original() -> None:
     session.use_original()
 
 
-def is_open(button_key: str) -> bool:
+def is_choice_open(button_key: str) -> bool:
     """Return True if the private choice that the button with this key opens is open on the original data."""
     key_and_digest = button_key, session.get_original().dataset.histogram.digest
     return bool(st.session_state.get(QUESTION.get_key("pending")) == key_and_digest)
 
 
-def open_step(button_label: str, button_key: str, **button_options: Any) -> bool:
+def draw_opening_button(button_label: str, button_key: str, **button_options: Any) -> bool:
     """Draw the button that opens a private choice on these data; return True while the choice is open."""
-    pending_state = {
+    pending_entry = {
         QUESTION.get_key("pending"): (button_key, session.get_original().dataset.histogram.digest)
     }
     fields.draw_button(
-        button_label, button_key, "casino", st.session_state.update, pending_state, **button_options
+        button_label, button_key, "casino", st.session_state.update, pending_entry, **button_options
     )
-    return is_open(button_key)
+    return is_choice_open(button_key)
 
 
-def confirm(
+def draw_confirmation(
     button_key: str,
     callback: Callable[[Any], object],
     callback_argument: Any,
@@ -180,14 +184,14 @@ def confirm(
     with st.container(horizontal=True):
         cost_text = format_cost(facts.epsilon, facts.delta)
         button_options: dict[str, Any] = {"is_main": True}
-        is_drawn = fields.draw_button(
+        is_confirmed = fields.draw_button(
             f"Spend {cost_text}", f"{button_key}_confirm", "check", draw_confirmed, **button_options
         )
         fields.draw_button("Cancel", f"{button_key}_cancel", "close", session_state.pop, pending_key, None)
-    return is_drawn
+    return is_confirmed
 
 
-def show_refused() -> None:
+def show_refusal_once() -> None:
     """Show once why nothing was drawn."""
     refusal: InvalidInput | None = st.session_state.pop(QUESTION.get_key("refused"), None)
     if refusal is not None:
@@ -222,49 +226,53 @@ def describe_spending(draw_facts: ReleaseFacts) -> str:
 
 def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None:
     """Return the guarantee of the latest private selection that gave exactly this range; None if none did."""
-    range_selections = [selection for _, selection in list_choices() if isinstance(selection, PrivateRange)]
+    range_selections = [
+        selection for _, selection in list_selections() if isinstance(selection, PrivateRange)
+    ]
     return next((r.facts for r in reversed(range_selections) if (r.lower, r.upper) == (lower, upper)), None)
 
 
-KEY = "private_release"
-PUBLIC_TEXT = "These data are public: nothing needs protecting."
-FROM_FILE_TEXT = "The data in use are a DP release. Choices on it cost no more ε and may be published."
+HISTOGRAM_KEY = "private_release"
+PUBLIC_DATA_TEXT = "These data are public: nothing needs protecting."
+RELEASED_DATA_TEXT = "The data in use are a DP release. Choices on it cost no more ε and may be published."
 
-PURPOSE_TEXT = (
+HISTOGRAM_TEXT = (
     "Releases how many users have how many rows, with noise. It takes the place of the data on every page, at any ε, "
     "without values, totals and groups."
 )
 
 
-def draw(dataset: Dataset) -> None:
+def draw_histogram_step(dataset: Dataset) -> None:
     """Show the step that releases a DP histogram, the one in use, and choices so far; of a released file a note."""
     rerun_after_draw()
     original = session.get_original().dataset
     if original.release is not None:
-        st.info(FROM_FILE_TEXT, icon=":material/verified_user:")
+        st.info(RELEASED_DATA_TEXT, icon=":material/verified_user:")
         return
     is_empty = st.session_state.get(QUESTION.get_key("empty_copy")) == original.histogram.digest
     is_copy_in_use = dataset.release is not None
-    is_expanded = is_copy_in_use or is_empty or is_open(KEY)
+    is_expanded = is_copy_in_use or is_empty or is_choice_open(HISTOGRAM_KEY)
     with st.expander(
         "DP histogram of rows per user", is_expanded, icon=":material/shield_lock:", key="dp_histogram"
     ):
-        st.markdown(f":small[{PURPOSE_TEXT if original.is_private else PUBLIC_TEXT}]")
-        show_refused()
+        st.markdown(f":small[{HISTOGRAM_TEXT if original.is_private else PUBLIC_DATA_TEXT}]")
+        show_refusal_once()
         if is_empty:
             st.warning(
                 f"{private_histogram.NOTHING_LEFT_MESSAGE}. The draw is spent.", icon=":material/warning:"
             )
         parameters = _read_parameters()
         button_label = f"Release {'another' if is_copy_in_use else 'it'}…"
-        if parameters is not None and open_step(button_label, KEY, is_main=not is_copy_in_use):
+        if parameters is not None and draw_opening_button(
+            button_label, HISTOGRAM_KEY, is_main=not is_copy_in_use
+        ):
             epsilon, delta = parameters.epsilon_choice, parameters.delta or 0.0
             facts = ReleaseFacts(epsilon, delta, parameters.neighbours, parameters.noise.value)
-            confirm(KEY, draw_copy, parameters, None, facts)
+            draw_confirmation(HISTOGRAM_KEY, release_dp_histogram, parameters, None, facts)
         if is_copy_in_use:
             _show_histogram(dataset, original)
-    if list_choices():
-        _show_choices()
+    if list_selections():
+        _show_selections()
 
 
 def _read_parameters() -> PrivateCopyParameters | None:
@@ -272,12 +280,12 @@ def _read_parameters() -> PrivateCopyParameters | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         epsilon = fields.draw_field(QUESTION, "histogram_epsilon")
         with st.popover("More", icon=":material/tune:"):
-            largest = fields.draw_field(QUESTION, "largest")
+            largest_bound = fields.draw_field(QUESTION, "largest")
             relation, mechanism = (
                 fields.draw_field(QUESTION, field_name) for field_name in ("relation", "mechanism")
             )
             delta = fields.draw_field(QUESTION, "delta") if mechanism is CopyNoise.GAUSSIAN else None
-    values_by_field = {"epsilon": 1.0, "selection_epsilon": epsilon, "largest": largest}
+    values_by_field = {"epsilon": 1.0, "selection_epsilon": epsilon, "largest": largest_bound}
     values_by_field |= {"relation": relation, "mechanism": mechanism, "delta": delta}
     labels_by_field = {
         "selection_epsilon": "ε of the histogram",
@@ -298,20 +306,20 @@ def _show_histogram(dataset: Dataset, original: Dataset) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         csv_text = report_content.write_histogram(dataset)
         cards.draw_file_button("DP histogram (CSV)", "dp_histogram.csv", dataset.provenance, csv_text)
-        data_name = "private" if original.is_private else "original"
-        fields.draw_button(f"Back to the {data_name} data", "private_back", "undo", use_original)
+        data_adjective = "private" if original.is_private else "original"
+        fields.draw_button(f"Back to the {data_adjective} data", "private_back", "undo", use_original)
 
 
-def _show_choices() -> None:
+def _show_selections() -> None:
     """Show what was chosen with DP so far, latest first, each with its label in full."""
     with st.expander("Chosen with DP", icon=":material/casino:", key="private_chosen"):
-        for choice_index, (number_kind, selection) in reversed(list(enumerate(list_choices()))):
+        for selection_index, (number_kind, selection) in reversed(list(enumerate(list_selections()))):
             st.markdown(f"{wording.capital(NAME_BY_NUMBER[number_kind])}: **{format_selection(selection)}**")
             cards.draw_label(selection.facts)
             with st.container(horizontal=True):
                 if isinstance(selection, PrivateRange):
                     ends_by_name = {"lower": selection.lower, "upper": selection.upper}
-                    button_key = f"private_take_{choice_index}"
+                    button_key = f"private_take_{selection_index}"
                     fields.draw_button(
                         "Clamp to it on all pages",
                         button_key,
@@ -321,7 +329,7 @@ def _show_choices() -> None:
                     )
                 json_text, button_key = (
                     selections.write_json(selection, number_kind),
-                    f"private_choice_file_{choice_index}",
+                    f"private_choice_file_{selection_index}",
                 )
                 cards.draw_file_button(
                     "Choice (JSON)",

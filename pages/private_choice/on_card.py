@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.answer import without_numbers
+from dpcore.answer.answer import build_without_numbers
 from dpcore.code import ReleaseSpec
 from dpcore.code.forms import OfferedPrograms
 from dpcore.common import wording
@@ -55,12 +55,12 @@ from pages.shared.card.releases import list_spent_lines
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
-PUBLIC_NUMBERS: dict[type, str] = {LearningParameters: "public_rows", TotalParameters: "highest_total"}
+PUBLIC_FIELD_BY_TYPE: dict[type, str] = {LearningParameters: "public_rows", TotalParameters: "highest_total"}
 """The field of a public number that the selection of a page's bound needs, by the page's parameters."""
-Fields = tuple[Question, tuple[str, ...]]
-NO_FIELDS: Fields = (QUESTION, ())
+QuestionFields = tuple[Question, tuple[str, ...]]
+NO_FIELDS: QuestionFields = (QUESTION, ())
 STEP_HELP = "Chooses the bound with an ε of its own, so that it may be published. You confirm before anything is spent."
-LEAST_ERROR_AIM = "The draw aims at the least bias plus mean noise."
+LEAST_ERROR_SENTENCE = "The draw aims at the least bias plus mean noise."
 _forecast = cache_for_session(max_entries=16)(choice.forecast)
 
 
@@ -80,7 +80,7 @@ class BoundSelection:
     card: Answer | None = None
     missing: MissingInput | None = None
     aim_sentence: str = ""
-    public_fields: Fields = NO_FIELDS
+    public_fields: QuestionFields = NO_FIELDS
 
     @property
     def cost_text(self) -> str:
@@ -123,7 +123,7 @@ class BoundSelection:
 
     def is_open(self, button_key: str) -> bool:
         """Return True if the choice of the button with this key is open."""
-        return actions.is_open(button_key)
+        return actions.is_choice_open(button_key)
 
     def draw_step(self, button_key: str, button_type: str) -> None:
         """Show the button that opens the choice; while it is open, its fields, its expected cost and confirmation.
@@ -134,8 +134,8 @@ class BoundSelection:
             st.markdown(f":small[{self.missing.sentence}]")
             return
         button_label = "Choose with DP…" if self.card is None else "Choose again with DP…"
-        is_open = actions.open_step(button_label, button_key, type=button_type, help=STEP_HELP)
-        actions.show_refused()
+        is_open = actions.draw_opening_button(button_label, button_key, type=button_type, help=STEP_HELP)
+        actions.show_refusal_once()
         request = self.request
         if request is not None and request.total_epsilon is not None and self.card is None:
             st.markdown(f":small[{request.describe_budget()}.]")
@@ -153,21 +153,23 @@ class BoundSelection:
             expected_text = self.cost_text if self.missing is None else self.missing.sentence
             st.markdown("\n\n".join(filter(None, (f":small[{expected_text}]", self.dropped_text))))
             if request is not None:
-                actions.confirm(button_key, actions.select, request, request, request.facts)
+                actions.draw_confirmation(
+                    button_key, actions.select_privately, request, request, request.facts
+                )
 
 
-def read_settings() -> SelectionSettings:
+def read_selection_settings() -> SelectionSettings:
     """Read the settings of a selection beside those of the release."""
 
-    def read(field_name: str) -> Any:
+    def read_number(field_name: str) -> Any:
         """Return the number in a field; its initial value if it is empty."""
         entered_number = st.session_state.get(QUESTION.get_key(field_name))
         return QUESTION.get_initial_value(field_name) if entered_number is None else float(entered_number)
 
     epsilon = QUESTION.get_initial_value("selection_epsilon")
     epsilon = st.session_state.get(QUESTION.get_key("selection_epsilon"), epsilon)  # None is refused.
-    largest, margin = int(read("largest")), read("margin")
-    unit_and_largest, ledger = (read("pair_unit"), read("pair_largest")), session.get_ledger()
+    largest, margin = int(read_number("largest")), read_number("margin")
+    unit_and_largest, ledger = (read_number("pair_unit"), read_number("pair_largest")), session.get_ledger()
     return SelectionSettings(epsilon, largest, margin, *unit_and_largest, is_total_epsilon(), ledger)
 
 
@@ -186,12 +188,14 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
     """
     releases_session_data = question.chooses_bound or question is catalogue.PLAN_PAGE
     is_total = is_total_epsilon() and session.get_original().dataset.is_private
-    if not (releases_session_data and is_total and dataset is session.dataset()):
+    if not (releases_session_data and is_total and dataset is session.get_dataset()):
         return parameters, ""
     ledger = session.get_ledger()
-    module: Any = importlib.import_module(f"dpcore.{question.name}.answer")
-    if dataset.is_private and hasattr(module, "build_setting"):
-        card = without_numbers(parameters, dataset.provenance, module.build_setting(dataset, parameters))
+    answer_module: Any = importlib.import_module(f"dpcore.{question.name}.answer")
+    if dataset.is_private and hasattr(answer_module, "build_setting"):
+        card = build_without_numbers(
+            parameters, dataset.provenance, answer_module.build_setting(dataset, parameters)
+        )
         request = _build_request(card, dataset)
         if isinstance(request, SelectionRequest):
             _, answered_request = _find_selection(card, request, dataset) or (None, request)
@@ -202,7 +206,7 @@ def divide_total(question: Question, dataset: Any, parameters: Any) -> tuple[Any
     return replace(parameters, epsilon=release_epsilon), total_sentence
 
 
-def _restore_total(card: Answer) -> Answer:
+def _restore_total_epsilon(card: Answer) -> Answer:
     """Return the card with the entered total in place of its epsilon, the release's part; unchanged without a total."""
     if not is_total_epsilon():
         return card
@@ -214,27 +218,27 @@ def _restore_total(card: Answer) -> Answer:
 def _build_request(card: Answer, dataset: Dataset) -> SelectionRequest | MissingInput | None:
     """Build the request for a card, or the input that it lacks, refused settings included; None if it has no bound."""
     try:
-        return selections.build_request(card, dataset, read_settings())
+        return selections.build_request(card, dataset, read_selection_settings())
     except InvalidInput as refusal:
         return MissingInput(" ".join(problem.sentence for problem in refusal.problems))
 
 
 def build_selection(card: Answer) -> BoundSelection | None:
     """Build the selection of a card's bound on the data in use; None if they are public or no bound can be drawn."""
-    dataset, current_run = session.dataset(), page_run.CURRENT_RUN.get()
+    dataset, current_run = session.get_dataset(), page_run.CURRENT_RUN.get()
     if not dataset.is_private:
         return None
-    card_with_total = _restore_total(card)
-    public_fields: Fields = NO_FIELDS
+    card_with_total = _restore_total_epsilon(card)
+    public_fields: QuestionFields = NO_FIELDS
     if isinstance(card.parameters, PerGroupParameters):
         if dataset.pairs is None and dataset.pair_sizes is None:
             return None  # The card is of invented data.
         if card.parameters.statistic is Statistic.SUM:
             public_fields = QUESTION, ("pair_unit", "pair_largest")
-    elif current_run is not None and (field_name := PUBLIC_NUMBERS.get(type(card.parameters))):
+    elif current_run is not None and (field_name := PUBLIC_FIELD_BY_TYPE.get(type(card.parameters))):
         public_fields = current_run.question, (field_name,)
     try:
-        request = selections.build_request(card_with_total, dataset, read_settings())
+        request = selections.build_request(card_with_total, dataset, read_selection_settings())
         if request is None or isinstance(request, MissingInput):
             return None if request is None else _ask_for_missing(card, request, public_fields)
         check_users(dataset.histogram)
@@ -244,7 +248,9 @@ def build_selection(card: Answer) -> BoundSelection | None:
         return _ask_for_missing(card, missing_input, public_fields)
     actions.rerun_after_draw()
     latest_with_request = _find_selection(card_with_total, request, dataset)
-    released_card = None if latest_with_request is None else _build_card(card, *latest_with_request, dataset)
+    released_card = (
+        None if latest_with_request is None else _build_selection_card(card, *latest_with_request, dataset)
+    )
     public_fields = NO_FIELDS if isinstance(request.number, BoundPurpose) else public_fields
     aim_sentence = _describe_aim(card, request)
     return BoundSelection(request, released_card, None, aim_sentence, public_fields)
@@ -258,20 +264,20 @@ def _find_selection(
     Every release takes its share of the part of the total that earlier releases left. The selection may be of a request
     that was made before any of them, and the release gets the part that all of them leave.
     """
-    settings, column_name = read_settings(), selections.find_column(request, dataset)
-    ledger, requests = session.get_ledger(), [request]
+    settings, column_name = read_selection_settings(), selections.find_column(request, dataset)
+    ledger, possible_requests = session.get_ledger(), [request]
     if settings.is_total_epsilon:
         for k in range(len(ledger.releases) - 1, -1, -1):
             earlier_settings = replace(settings, ledger=Ledger(ledger.releases[:k]))
             earlier_request = selections.build_request(card, dataset, earlier_settings)
             assert isinstance(earlier_request, SelectionRequest)
-            requests.append(earlier_request)
-    for earlier_request in requests:
+            possible_requests.append(earlier_request)
+    for earlier_request in possible_requests:
         sought_key = earlier_request.number, earlier_request.problem, column_name
         # A choice is for this release at whatever ε of its own.
         matching_selections = [
             selection
-            for number_kind, selection in actions.list_choices()
+            for number_kind, selection in actions.list_selections()
             if number_kind is earlier_request.number
             and (
                 number_kind,
@@ -289,7 +295,9 @@ def _find_selection(
     return None
 
 
-def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:
+def _ask_for_missing(
+    card: Answer, missing: MissingInput, public_fields: QuestionFields
+) -> BoundSelection | None:
     """Build the selection that names what must be entered first; None if entering something does not help."""
     is_pair = isinstance(card.parameters, PerGroupParameters)
     if missing is selections.PAIR_NOT_POSSIBLE or (card.setting is None and not is_pair):
@@ -307,17 +315,17 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     if number_kind is OtherBound.MODEL:
         return "For the bias the draw takes twice the share of rows cut."
     if number_kind is OtherBound.TOTAL:
-        aim_text = "" if release_setting.measure is Measure.BOUND else f"{LEAST_ERROR_AIM} "
+        aim_text = "" if release_setting.measure is Measure.BOUND else f"{LEAST_ERROR_SENTENCE} "
         return f"{aim_text}It counts a total below 0 as 0, and so does its program."
     if isinstance(number_kind, OtherBound):
         return "The draw aims at the bound that is best from counts." if release_setting.uses_values else ""
     differing_names = card.setting.list_differences(release_setting)
     if {"user_share", "targets_table_mean"} & set(differing_names):
         return "The draw takes rows as independent."
-    return LEAST_ERROR_AIM if "measure" in differing_names else ""
+    return LEAST_ERROR_SENTENCE if "measure" in differing_names else ""
 
 
-def _build_card(
+def _build_selection_card(
     card: Answer, selection: words.Selection, request: SelectionRequest, dataset: Dataset
 ) -> Answer:
     """Return the card with what was selected in place of what was read off the data; its parts of the error go."""
@@ -326,15 +334,15 @@ def _build_card(
     released_card = selections.build_answer(card, selection, request, dataset, value_range, range_facts)
     subject_text = "pair" if request.number is NumberPair.PAIR else "bound"
     field_names = "headline", "numbers", "disclosure", "code", "bound"
-    new_setting_values: dict[str, Any] = {
+    released_fields: dict[str, Any] = {
         field_name: getattr(released_card, field_name) for field_name in field_names
     }
-    detail_sentence = f"{released_card.detail} This {subject_text} may be published, but not the figure: "
-    detail_sentence += "it shows private data."
+    detail_text = f"{released_card.detail} This {subject_text} may be published, but not the figure: "
+    detail_text += "it shows private data."
     return replace(
         card,
-        **new_setting_values,
-        detail=detail_sentence,
+        **released_fields,
+        detail=detail_text,
         error_parts=(),
         near_optimal="",
         relative_error=None,
@@ -342,11 +350,11 @@ def _build_card(
     )
 
 
-def with_range(card: Answer) -> Answer:
+def add_range_cost(card: Answer) -> Answer:
     """Return the card with the cost of its range in programs and detail if the range was drawn; else unchanged."""
     card_setting = card.setting
     facts = None if card_setting is None else actions.find_range_facts(card_setting.lower, card_setting.upper)
-    if facts is None or card_setting is None or not session.dataset().is_private:
+    if facts is None or card_setting is None or not session.get_dataset().is_private:
         return card
     code_choice = card.code
     if code_choice is not None:
@@ -366,12 +374,17 @@ def with_range(card: Answer) -> Answer:
     return replace(card, detail=f"{card.detail} {cost_sentence}".strip(), code=code_choice)
 
 
-def offer_range(dataset: Dataset) -> None:
+def draw_range_button(dataset: Dataset) -> None:
     """Show the button that leads to the form of a range, if the data are private and have values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
-        help, ask = "Draws L and U with an ε of its own.", page_run.request_to_open
+        help_text, request_dialog = "Draws L and U with an ε of its own.", page_run.request_dialog
         fields.draw_button(
-            "Choose the range with DP…", "private_range_ask", "casino", ask, _show_range_dialog, help=help
+            "Choose the range with DP…",
+            "private_range_ask",
+            "casino",
+            request_dialog,
+            _show_range_dialog,
+            help=help_text,
         )
 
 
@@ -393,8 +406,8 @@ def _show_range_dialog() -> None:
     st.markdown(words.describe_range_cost(problem))
     label = f"Draw {'L and U' if problem.lower is None else 'U'} (ε = {format_rounded_up(problem.epsilon)})"
     button_key = "private_range_draw"
-    if actions.open_step(label, button_key, is_main=True) and actions.confirm(
-        button_key, actions.select, request, request, request.facts
+    if actions.draw_opening_button(label, button_key, is_main=True) and actions.draw_confirmation(
+        button_key, actions.select_privately, request, request, request.facts
     ):
         page_run.note_dialog_closed()
         st.rerun()
@@ -408,7 +421,9 @@ def _read_range_problem() -> RangeProblem | None:
     """
     session_state, get_key = st.session_state, QUESTION.get_key
     # A bound on rows that was selected before is paid for. The field holds a float.
-    selected_caps = [s.value for number_kind, s in actions.list_numbers() if number_kind is BoundPurpose.CAP]
+    selected_caps = [
+        s.value for number_kind, s in actions.list_number_selections() if number_kind is BoundPurpose.CAP
+    ]
     row_bound = int(session_state.get(get_key("range_bound")) or [1, *selected_caps][-1])
     is_total = is_total_epsilon()
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -444,13 +459,13 @@ def _read_range_problem() -> RangeProblem | None:
     return RangeProblem(float(release_epsilon), epsilon, *range_arguments, clamps_users)
 
 
-def list_lines() -> tuple[Line, ...]:
+def list_selection_lines() -> tuple[Line, ...]:
     """List what was selected from these data, and what everything selected cost, as lines of the report.
 
     It is the user's own doing and may be published.
     """
     selection_lines = [
-        _write_line(number_kind, selection) for number_kind, selection in actions.list_choices()
+        _write_line(number_kind, selection) for number_kind, selection in actions.list_selections()
     ]
     return (*selection_lines, *list_spent_lines(session.get_ledger()))
 

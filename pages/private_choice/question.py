@@ -14,7 +14,7 @@ from pages.shared.base.question import FieldOrigin, Question
 
 _MAGNITUDES = (-MAX_WIDTH, MAX_WIDTH)
 _DISTANCES = (1.0 / MAX_WIDTH, MAX_WIDTH)
-_form_number = functools.partial(public.number, None, renewed=True, place=TAB)
+_form_number = functools.partial(public.number, None, is_renewed=True, place=TAB)
 """Declares a public number of a form in a tab; it is empty at first, and for new data."""
 
 

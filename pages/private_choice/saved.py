@@ -24,11 +24,11 @@ from dpcore.private_choice.parameters import BoundPurpose, NumberKind, NumberPai
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.scores import CapMean, RankedSum, RisingPrice, SizeQuantile, SmoothMean
 from dpcore.private_choice.table_scores import TableCap, TableSmooth
-from pages.private_choice.actions import Choices
+from pages.private_choice.actions import Selections
 
 MAX_ENTRIES, MAX_DIGEST = 1_000, 64
 """Selections of one set of data, and sets of data, and characters of the digest of a set, at most."""
-_CONDITIONS: dict[NumberKind, type[Any]] = {
+_CONDITION_BY_NUMBER: dict[NumberKind, type[Any]] = {
     BoundPurpose.SMOOTH: SmoothMean,
     BoundPurpose.CAP: CapMean,
     BoundPurpose.SUM: RankedSum,
@@ -38,10 +38,18 @@ _CONDITIONS: dict[NumberKind, type[Any]] = {
     OtherBound.MODEL: RisingPrice,
     OtherBound.TOTAL: RankedSum,
 }
-_TABLE_CONDITIONS: dict[NumberKind, Any] = {BoundPurpose.SMOOTH: TableSmooth, BoundPurpose.CAP: TableCap}
+_TABLE_CONDITION_BY_NUMBER: dict[NumberKind, Any] = {
+    BoundPurpose.SMOOTH: TableSmooth,
+    BoundPurpose.CAP: TableCap,
+}
 """Those for a mean of a table whose users differ; they have a ``user_share``."""
-_NUMBERS_BY_VALUE: dict[str, NumberKind] = {number.value: number for number in (*_CONDITIONS, *NumberPair)}
-_TYPES: dict[Any, type[Any]] = {NumberPair.PAIR.value: PrivatePair, NumberPair.RANGE.value: PrivateRange}
+_NUMBER_BY_VALUE: dict[str, NumberKind] = {
+    number.value: number for number in (*_CONDITION_BY_NUMBER, *NumberPair)
+}
+_TYPE_BY_NUMBER: dict[Any, type[Any]] = {
+    NumberPair.PAIR.value: PrivatePair,
+    NumberPair.RANGE.value: PrivateRange,
+}
 _ATTRIBUTES_BY_TYPE: dict[type[Any], dict[str, tuple[str, ...]]] = {
     PrivateChoice: {"": ("value",), "problem.": ("epsilon", "largest")},
     PrivatePair: {
@@ -64,8 +72,8 @@ _FILE_NAMES_BY_PATH = {
 }
 """The names of attributes in the file that are not their own."""
 _CODEC = replace(CODEC, integer_range=(1, MAX_SIZE))
-_OPTIONAL_READERS = dict.fromkeys(("small_first", "unit"), _CODEC.make_reader(float))
-_OPTIONAL_READERS |= {"column": _CODEC.make_reader(str)}
+_OPTIONAL_READER_BY_NAME = dict.fromkeys(("small_first", "unit"), _CODEC.make_reader(float))
+_OPTIONAL_READER_BY_NAME |= {"column": _CODEC.make_reader(str)}
 """Members that some numbers lack: the power by which small candidates weigh more, and those of the bound on a total."""
 
 
@@ -78,17 +86,18 @@ def _list_paths(selection_type: type[Any]) -> dict[str, str]:
     }
 
 
-def to_json(choices_by_digest: Mapping[str, Choices]) -> dict[str, Any]:
+def to_json(selections_by_digest: Mapping[str, Selections]) -> dict[str, Any]:
     """Convert the selections to JSON, by digest of the data behind them, the latest `MAX_ENTRIES` of each.
 
     All of it is public or released.
     """
     return {
         digest: [
-            _convert_selection(*number_and_selection) for number_and_selection in selections[-MAX_ENTRIES:]
+            _convert_selection(*number_and_selection)
+            for number_and_selection in selections_of_data[-MAX_ENTRIES:]
         ]
-        for digest, selections in choices_by_digest.items()
-        if selections
+        for digest, selections_of_data in selections_by_digest.items()
+        if selections_of_data
     }
 
 
@@ -114,14 +123,14 @@ def _convert_selection(number_kind: NumberKind, selection: Selection) -> dict[st
     return {"number": number_kind.value, **json_by_name, **_CODEC.write(selection.facts)}
 
 
-def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
+def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Selections]:
     """Read the selections of a file that are on its accounts, by digest of their data; problems are noted.
 
     Args:
         node: What `to_json` wrote.
         accounts: What the file says was released, by digest of the data.
     """
-    choices_by_digest: dict[str, Choices] = {}
+    selections_by_digest: dict[str, Selections] = {}
     for digest, entries_node in (node.get_named(MAX_ENTRIES) or {}).items():
         if JsonValue(digest, entries_node.location, entries_node.problems).get_text(MAX_DIGEST) is None:
             continue
@@ -136,31 +145,33 @@ def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choi
                 numbers_and_selections.append(number_and_selection)
             else:
                 selection_node.refuse("what this number cost does not stand on the account of its data")
-        choices_by_digest[digest] = tuple(numbers_and_selections)
-    return choices_by_digest
+        selections_by_digest[digest] = tuple(numbers_and_selections)
+    return selections_by_digest
 
 
 def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     """Read a selection with its number; None, with the problems noted, if no private selection can have given it."""
     number_text = node.value.get("number") if isinstance(node.value, dict) else None
-    selection_type = _TYPES.get(number_text, PrivateChoice) if isinstance(number_text, str) else PrivateChoice
-    readers: dict[str, Reader] = {"number": lambda node: node.choose(_NUMBERS_BY_VALUE)}
+    selection_type = (
+        _TYPE_BY_NUMBER.get(number_text, PrivateChoice) if isinstance(number_text, str) else PrivateChoice
+    )
+    reader_by_name: dict[str, Reader] = {"number": lambda node: node.choose(_NUMBER_BY_VALUE)}
     for attribute_name, attribute_path in _list_paths(selection_type).items():
         attribute_type: Any = selection_type
         for attribute in attribute_path.split("."):
             attribute_type = list_field_types(attribute_type)[attribute]
-        readers[attribute_name] = _CODEC.make_reader(attribute_type)
+        reader_by_name[attribute_name] = _CODEC.make_reader(attribute_type)
     if selection_type is PrivateChoice:
-        readers |= {"condition": lambda condition: condition}
-        readers |= dict.fromkeys(("guess", "factor"), _CODEC.make_reader(float | None))
-    optional_readers = dict(_OPTIONAL_READERS) if selection_type is PrivateChoice else {}
+        reader_by_name |= {"condition": lambda condition: condition}
+        reader_by_name |= dict.fromkeys(("guess", "factor"), _CODEC.make_reader(float | None))
+    optional_reader_by_name = dict(_OPTIONAL_READER_BY_NAME) if selection_type is PrivateChoice else {}
     # Files of earlier versions lack these.
-    optional_readers |= {
-        attribute_name: readers.pop(attribute_name)
+    optional_reader_by_name |= {
+        attribute_name: reader_by_name.pop(attribute_name)
         for attribute_name in ("program", "clamps_users")
-        if attribute_name in readers
+        if attribute_name in reader_by_name
     }
-    values_by_attribute = node.read_members({**readers, **FACT_READERS}, optional_readers)
+    values_by_attribute = node.read_members({**reader_by_name, **FACT_READERS}, optional_reader_by_name)
     facts = build_facts(node, values_by_attribute)
     if values_by_attribute is None or facts is None:
         return None
@@ -223,9 +234,9 @@ def _build_choice(values_by_attribute: dict[str, Any], facts: ReleaseFacts) -> P
             problems.add("a guess goes with a factor that says how good it is")
         if guess is not None and small_first_power is not None:
             problems.add("where there is a guess, small bounds do not weigh more")
-    condition_type, condition_node = _CONDITIONS[number_kind], values_by_attribute["condition"]
+    condition_type, condition_node = _CONDITION_BY_NUMBER[number_kind], values_by_attribute["condition"]
     if isinstance(condition_node.value, dict) and "user_share" in condition_node.value:
-        condition_type = _TABLE_CONDITIONS.get(number_kind, condition_type)
+        condition_type = _TABLE_CONDITION_BY_NUMBER.get(number_kind, condition_type)
     condition = _CODEC.read(condition_node, condition_type)
     if condition is None:
         return None
@@ -242,10 +253,10 @@ def _build_choice(values_by_attribute: dict[str, Any], facts: ReleaseFacts) -> P
 
 
 def merge(
-    choices_by_digest: Mapping[str, Choices], further_by_digest: Mapping[str, Choices]
-) -> dict[str, Choices]:
+    selections_by_digest: Mapping[str, Selections], further_by_digest: Mapping[str, Selections]
+) -> dict[str, Selections]:
     """Return the selections of both, by digest; one that both have stands there as often as in the one with more."""
-    merged_by_digest = dict(choices_by_digest)
+    merged_by_digest = dict(selections_by_digest)
     for digest, further_selections in further_by_digest.items():
         unmatched_selections = list(merged_by_digest.get(digest, ()))
         for number_and_selection in further_selections:

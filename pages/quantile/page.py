@@ -7,7 +7,7 @@ from collections.abc import Collection
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE_PHRASE, OutsideCounts
 from dpcore.common import wording
 from dpcore.common.programs import Program
 from dpcore.dataset import Dataset, Values
@@ -31,7 +31,7 @@ RANGE_TEXT_BY_BASE = {
     BaseKind.HISTOGRAM: "the bins",
 }
 """Fields of the range of answers."""
-ENDS_BY_BASE = {
+END_NAMES_BY_BASE = {
     BaseKind.UNIFORM: {"low": "L", "high": "U"},
     BaseKind.NORMAL: {"center": "the mean of ν", "spread": "its standard deviation"},
     BaseKind.HISTOGRAM: {"edges": "the edges of the bins"},
@@ -44,7 +44,7 @@ class QuantilePage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> QuantileParameters | None:
         """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
-        uses_session_data = dataset is session.dataset()
+        uses_session_data = dataset is session.get_dataset()
         fields.initialise_fields(QUESTION, uses_session_data)
         _fill_empty_fields(dataset)
         state = st.session_state
@@ -61,8 +61,8 @@ class QuantilePage(Page):
             """Ask for the range of the base and return True if values need it and it is missing; else return False."""
             base_kind = state[QUESTION.get_key("base")]
             end_name_by_key = {
-                QUESTION.get_key(end_name): range_text
-                for end_name, range_text in ENDS_BY_BASE[base_kind].items()
+                QUESTION.get_key(end_name): end_text
+                for end_name, end_text in END_NAMES_BY_BASE[base_kind].items()
             }
             return dataset.values is not None and question_page.ask_for_range(dataset, end_name_by_key)
 
@@ -77,7 +77,7 @@ class QuantilePage(Page):
                     warning_text = (
                         "of the values lie outside the base distribution, so no answer can be among them."
                     )
-                    remedy_text = f"Set {RANGE_TEXT_BY_BASE[parameters.base]} {RANGE_SOURCE}"
+                    remedy_text = f"Set {RANGE_TEXT_BY_BASE[parameters.base]} {RANGE_SOURCE_PHRASE}"
                     st.warning(
                         f"{outside_counts.percent_text} {warning_text} {remedy_text}",
                         icon=":material/warning:",
@@ -109,12 +109,12 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     A link leaves out what does not apply: those fields hold a proposal by the time they come into use. A field in use
     that was emptied stays empty, and a sentence says so.
     """
-    state, session_key = st.session_state, QUESTION.get_key
-    low, high = state[session_key("low")], state[session_key("high")]
+    state, get_key = st.session_state, QUESTION.get_key
+    low, high = state[get_key("low")], state[get_key("high")]
     if low is None and high is None and dataset.values is not None and not dataset.is_private:
-        # The data that the page shows may be a demonstration, of which `propose` knows nothing.
-        low, high = question.round_out(*dataset.values.limits)
-        state[session_key("low")], state[session_key("high")] = state[session_key("proposed")] = low, high
+        # The data that the page shows may be a demonstration, of which `propose_values` knows nothing.
+        low, high = question.round_range_outward(*dataset.values.limits)
+        state[get_key("low")], state[get_key("high")] = state[get_key("proposed")] = low, high
     if low is None or high is None or not low < high:
         return
     center = (low + high) / 2.0
@@ -125,8 +125,8 @@ def _fill_empty_fields(dataset: Dataset) -> None:
         "masses": QUESTION.get_initial_value("masses"),
     }
     for field_name in question_page.list_unused_fields(QUESTION):
-        if state[session_key(field_name)] is None:
-            state[session_key(field_name)] = values_by_field[field_name]
+        if state[get_key(field_name)] is None:
+            state[get_key(field_name)] = values_by_field[field_name]
 
 
 QuantilePage(

@@ -11,7 +11,7 @@ from dpcore.quantile.parameters import QuantileParameters, choose_defaults
 from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range
 
 
-def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
+def propose_values(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the range of public values, the source of the bound, and what ε protects; the user's own choices stay.
 
     For private values there is no range, and the page asks for one. Their bound comes from the counts, which are
@@ -41,7 +41,7 @@ QUESTION = Question(
     parameters_type=QuantileParameters,
     origins_by_entry=FieldOrigin.PUBLIC.each("proposed", "bound_from_proposed", "neighbours_proposed", "tabs")
     | FieldOrigin.DATA.each("search_job", "search_job_earlier", "poorer", "poorer_job", "draws", "draws_job"),
-    propose_values=propose,
+    propose_values=propose_values,
     proposed_field_names=("bound_from", "neighbours", "low", "high"),
     # It was in every link before there were programs, and is in none of a program that lacks smooth weights.
     replacements_by_former_name={"weighting": {"program": Program.BEST}},

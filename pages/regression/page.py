@@ -26,7 +26,7 @@ from dpcore.regression.parameters import DataSource, RegressionGenerator, Regres
 from dpcore.report.content import Line
 from dpcore.report.script import CodeBuilder, Source, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
-from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_lines
+from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_draw_lines
 from pages.shared.base import cache
 from pages.shared.card import cards
 from pages.shared.data import table_upload
@@ -36,9 +36,9 @@ from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
 
-WARN_CLIPPED = 0.05
+MAX_CLIPPED_SHARE = 0.05
 """Share of clipped labels above which the page warns."""
-TARGETS = {ErrorTarget.PREDICTIONS: "Predictions", ErrorTarget.COEFFICIENTS: "Coefficients"}
+LABEL_BY_TARGET = {ErrorTarget.PREDICTIONS: "Predictions", ErrorTarget.COEFFICIENTS: "Coefficients"}
 
 
 def show_release(answer: Answer) -> None:
@@ -48,7 +48,7 @@ def show_release(answer: Answer) -> None:
         release_store.stored_releases,
         release_store.stored_releases[-1] if release_store.stored_releases else None,
     )
-    problem, estimate, label_by_option = (
+    problem, estimate, label_values = (
         solution.problem,
         solution.best_estimate,
         get_table(solution.dataset).labels,
@@ -69,7 +69,7 @@ def show_release(answer: Answer) -> None:
         "regression_draw",
         "casino",
         release_store.add_release,
-        lambda charge: draw_coefficients(problem, estimate, label_by_option, lower, charge=charge),
+        lambda charge: draw_coefficients(problem, estimate, label_values, lower, charge=charge),
         is_main=not draws,
         disabled=solution.variance_is_private or solution.stage is not Stage.FINAL,
         help=None if solution.stage is Stage.FINAL else "It waits for the end of the search.",
@@ -123,13 +123,15 @@ def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> 
     return columns_by_heading
 
 
-def build(dataset: Dataset, parameters: RegressionParameters, solution: RegressionSolution) -> Answer:
+def build_for_target(
+    dataset: Dataset, parameters: RegressionParameters, solution: RegressionSolution
+) -> Answer:
     """Build the answer whose figures show the chosen error."""
     target: ErrorTarget = st.session_state[QUESTION.get_key("error")]
     return build_answer(dataset, parameters, replace(solution, target=target))
 
 
-def generate() -> RegressionData | None:
+def generate_data() -> RegressionData | None:
     """Return generated data; None, with the sentences on the page, if the settings are refused."""
     values_by_field: dict[str, Any] = {
         field_name: st.session_state[QUESTION.get_key(field_name)] for field_name in GENERATOR_FIELDS
@@ -169,7 +171,7 @@ class RegressionPage(Page):
         own_data: RegressionData | None = table_upload.draw_data_choice(
             UPLOAD,
             {
-                DataSource.GENERATED: generate,
+                DataSource.GENERATED: generate_data,
                 DataSource.UPLOAD: lambda: table_upload.show_table_upload(UPLOAD),
             },
             DataSource.GENERATED,
@@ -186,22 +188,22 @@ class RegressionPage(Page):
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> RegressionParameters | None:
         """Draw the inputs, and warn of many clipped labels; return the parameters, or None if they are refused."""
         propose_range(dataset)
-        build_key = QUESTION.get_key
-        st.session_state.setdefault(build_key("error"), ErrorTarget.PREDICTIONS)
+        get_key = QUESTION.get_key
+        st.session_state.setdefault(get_key("error"), ErrorTarget.PREDICTIONS)
         parameters: RegressionParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             is_hidden=GENERATOR_FIELDS.__contains__,
             draw_more=lambda: fields.draw_choice(
-                "Figures show the error of", TARGETS, build_key("error"), FIT_ASSUMPTION
+                "Figures show the error of", LABEL_BY_TARGET, get_key("error"), FIT_ASSUMPTION
             ),
             ask_first=lambda unused: question_page.ask_for_range(
-                dataset, {build_key("lower"): "L", build_key("upper"): "U"}, "label"
+                dataset, {get_key("lower"): "L", get_key("upper"): "U"}, "label"
             ),
         )
         outside_counts = None if parameters is None else count_clipped(dataset, parameters)
-        if outside_counts and outside_counts.num_outside > WARN_CLIPPED * outside_counts.num_values:
+        if outside_counts and outside_counts.num_outside > MAX_CLIPPED_SHARE * outside_counts.num_values:
             slots.notes.warning(
                 f"{outside_counts.percent_text} of the labels are clipped, which biases the coefficients. Set L and U "
                 "from what you know of the quantity.",
@@ -253,7 +255,7 @@ class RegressionPage(Page):
         """Build the source of the script: a file of one's own, or the settings alone."""
         own_data = find_own_data(answer)
 
-        def write_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+        def write_data_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
             """Write the cell that makes ``data``: None for generated ones, else the table that is read."""
             if answer.parameters.source is DataSource.GENERATED:
                 return "data = None  # The settings say how data are generated."
@@ -261,12 +263,12 @@ class RegressionPage(Page):
                 code_builder, source, public_only, own_data.design, "dpcore.regression.problem"
             )
 
-        return Source(dataset, needs_rows=True, write_data_cell=write_cell)
+        return Source(dataset, needs_rows=True, write_data_cell=write_data_cell)
 
     def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent, as lines of the report."""
         release_store = find_releases(answer)
-        return list_lines(release_store.stored_releases, release_store.ledger)
+        return list_draw_lines(release_store.stored_releases, release_store.ledger)
 
 
-RegressionPage(QUESTION, solve_beside_page, build, shows_progress_below=True).show()
+RegressionPage(QUESTION, solve_beside_page, build_for_target, shows_progress_below=True).show()

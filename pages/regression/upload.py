@@ -24,7 +24,7 @@ from pages.shared.data.table_upload import TableUpload
 
 @dataclass(frozen=True, eq=False)
 class RegressionData:
-    """The page's data.
+    """The data of the page Linear regression, with the account of their labels.
 
     Attributes:
         dataset: With the facet `table`.
@@ -42,38 +42,38 @@ UPLOAD = TableUpload(
     uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
     label_prompt="Label: what is predicted (private)",
     public_help="This is about the labels: features and owners are taken as public in any case.",
-    build=problem.build_dataset,
+    build_dataset=problem.build_dataset,
     build_entry=RegressionData,
-    check=problem.build_unit_problem,
+    check_dataset=problem.build_unit_problem,
 )
 
-SUBJECT = "these labels"
+LABELS_PHRASE = "these labels"
 
 
 def find_own_data(answer: Answer) -> RegressionData:
     """Return the data that an answer is about, generated or uploaded, with their account."""
-    data = answer.solution.dataset
+    dataset = answer.solution.dataset
     if answer.parameters.source is DataSource.GENERATED:
-        return RegressionData(data, data.digest)
+        return RegressionData(dataset, dataset.digest)
     own_data: RegressionData = st.session_state[QUESTION.get_key("loaded")]
     return own_data
 
 
 def find_releases(answer: Answer) -> Releases:
     """Return the releases of the labels of an answer."""
-    return Releases(QUESTION, find_own_data(answer).account, SUBJECT)
+    return Releases(QUESTION, find_own_data(answer).account, LABELS_PHRASE)
 
 
-def list_lines(draws: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
+def list_draw_lines(draws: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
     """List the latest draw for the report, and all that was spent, failed releases included."""
-    return releases.list_lines(
+    return releases.list_release_lines(
         draws,
         ledger,
-        SUBJECT,
+        LABELS_PHRASE,
         lambda latest: (
             latest.feature_names,
             latest.release.values,
-            f"Draw {len(draws)} of {SUBJECT}; Laplace noise of scale {wording.number(latest.release.scale)}.",
+            f"Draw {len(draws)} of {LABELS_PHRASE}; Laplace noise of scale {wording.number(latest.release.scale)}.",
             latest.facts,
         ),
     )

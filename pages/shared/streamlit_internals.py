@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-CHANGED = (ImportError, AttributeError, TypeError, ValueError, RuntimeError, DecodeError)
+CHANGE_ERRORS = (ImportError, AttributeError, TypeError, ValueError, RuntimeError, DecodeError)
 """Raised if a name or a message is not as in Streamlit 1.67, or if no server runs."""
 
 
@@ -29,15 +29,15 @@ def with_fallback(fallback_value: Any) -> Callable[[Callable[P, T]], Callable[P,
         """Return the function with the fallback."""
 
         @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        def call_with_fallback(*args: P.args, **kwargs: P.kwargs) -> T:
             """Call the function, or return the fallback."""
             try:
                 return function(*args, **kwargs)
-            except CHANGED:
+            except CHANGE_ERRORS:
                 fallback: T = fallback_value
                 return fallback
 
-        return call
+        return call_with_fallback
 
     return decorate
 
@@ -70,15 +70,15 @@ def find_runtime() -> Any:
 
 
 @with_fallback(True)
-def is_connected(session_name: str) -> bool:
+def is_connected(session_id: str) -> bool:
     """Return True if a browser is connected to the session, or if nobody knows."""
-    return bool(find_runtime().is_active_session(session_name))
+    return bool(find_runtime().is_active_session(session_id))
 
 
 @with_fallback(None)
-def find_session(session_name: str) -> Any:
+def find_session(session_id: str) -> Any:
     """Return Streamlit's object of the session of this name; None if it knows none, as in a check of its health."""
-    return find_runtime().get_app_session(session_name)
+    return find_runtime().get_app_session(session_id)
 
 
 @with_fallback(None)

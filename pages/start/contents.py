@@ -23,7 +23,7 @@ def solve_cached(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
     return solve(_data, StartParameters(epsilon))
 
 
-ADVICE = {
+ADVICE_BY_ANSWER = {
     "Yes": "",
     "No": "The bound is 1. Note that *one row per session* or *per device* can be several rows per person.",
     "Not sure": "Load your table in *Data*, and look at the largest number of rows of one user.",
@@ -35,7 +35,7 @@ GROUP_BY_KIND = {"Numbers": "Choose a bound", "A model": "Models"}
 
 
 def list_release_phrases(release_kind: str | None = None) -> list[str]:
-    """List the phrases of all releases that have a page, or of those of one kind, a key of `PAGE_GROUPS`."""
+    """List the phrases of all releases that have a page, or of those of one kind, a key of `GROUP_BY_KIND`."""
     return [
         question.release_phrase
         for question in catalogue.PAGES
@@ -61,9 +61,13 @@ def ask_questions() -> None:
     state, release_key = st.session_state, QUESTION.get_key("release")
     with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
         widget_options: dict[str, Any] = {"persist_state": "session"}
-        q1_key, kind_key = QUESTION.get_key("several"), QUESTION.get_key("kind")
+        several_key, kind_key = QUESTION.get_key("several"), QUESTION.get_key("kind")
         st.segmented_control(
-            "1. Several rows per user?", list(ADVICE), key=q1_key, help=USER_HELP, **widget_options
+            "1. Several rows per user?",
+            list(ADVICE_BY_ANSWER),
+            key=several_key,
+            help=USER_HELP,
+            **widget_options,
         )
         release_kind = st.segmented_control(
             "2. You release", list(GROUP_BY_KIND), key=kind_key, **widget_options
@@ -72,22 +76,24 @@ def ask_questions() -> None:
         if state.get(release_key) not in release_phrases:
             state[release_key] = None
         widget_options |= {"placeholder": "Choose", "width": fields.scale_width(300)}
-        found_page = find_page(
+        advised_page = find_page(
             st.selectbox("3. Which?", release_phrases, None, key=release_key, **widget_options)
         )
-        if found_page is None:
+        if advised_page is None:
             session.draw_data_link("Upload data")
         else:
-            st.page_link(found_page.page_path, label=f"Go to {found_page.title}", icon=found_page.icon)
+            st.page_link(advised_page.page_path, label=f"Go to {advised_page.title}", icon=advised_page.icon)
 
 
 def show_advice(dataset: Dataset) -> None:
     """Show what follows from the answers, below the card, so that it moves no figure."""
-    advice_sentences = [ADVICE.get(st.session_state.get(QUESTION.get_key("several")) or "", "")]
-    found_page = find_page(st.session_state.get(QUESTION.get_key("release")))
-    if found_page is not None:
-        lacks_columns = not found_page.has_own_data and not found_page.can_answer(dataset)
-        data_note = " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
-        advice_sentences.append(f"**{found_page.title}:** {found_page.question_sentence}{data_note}")
+    advice_sentences = [ADVICE_BY_ANSWER.get(st.session_state.get(QUESTION.get_key("several")) or "", "")]
+    advised_page = find_page(st.session_state.get(QUESTION.get_key("release")))
+    if advised_page is not None:
+        lacks_columns = not advised_page.has_own_data and not advised_page.can_answer(dataset)
+        data_sentence = (
+            " The data in use lack what it needs, so it shows invented data." if lacks_columns else ""
+        )
+        advice_sentences.append(f"**{advised_page.title}:** {advised_page.question_sentence}{data_sentence}")
     if advice_text := "\n\n".join(filter(None, advice_sentences)):
         st.info(advice_text, icon=":material/signpost:")

@@ -25,10 +25,10 @@ def draw_body(slots: layout.PageSlots) -> None:
     fields.initialise_fields(QUESTION)
     with slots.line:
         user_preset = fields.draw_field(QUESTION, "users")
-    dataset = start_parameters.choose_dataset(session.dataset(), user_preset)
+    dataset = start_parameters.choose_dataset(session.get_dataset(), user_preset)
     run = page_run.CURRENT_RUN.get()
     assert run is not None
-    run.shown_data_name = "" if dataset is session.dataset() else dataset.name
+    run.shown_data_name = "" if dataset is session.get_dataset() else dataset.name
     # A bound belongs to the users that are shown: of others it would be read wrongly, or off private data.
     if st.session_state.get(QUESTION.get_key("of"), dataset.digest) != dataset.digest:
         st.session_state[QUESTION.get_key("bound")] = None
@@ -38,13 +38,13 @@ def draw_body(slots: layout.PageSlots) -> None:
     with slots.notes:
         parameters: StartParameters | None = fields.build_page_parameters(QUESTION, optional_names=("bound",))
     if parameters is not None:
-        show(slots, parameters, dataset)
+        show_figure_and_answer(slots, parameters, dataset)
     with slots.answer:
-        contents.show_advice(session.dataset())
+        contents.show_advice(session.get_dataset())
     slots.bottom.caption(f"{NOISE_ASSUMPTION}.")
 
 
-def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
+def show_figure_and_answer(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
     """Show the figure and the answer, and the bounds of other pages unless the users are invented."""
     # A bound that is dragged along a curve of private data may be read off it: no public input, and in no link.
     public_parameters = replace(parameters, bound=None) if dataset.is_private else parameters
@@ -60,8 +60,8 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
         sections.show_plot(answer.plots["start-tradeoff"](), get_field_key=QUESTION.get_key)
     with slots.answer:
         cards.draw_answer(answer, card_key="start_card")
-        if dataset is session.dataset():
-            other_bounds.draw(QUESTION, answer)
+        if dataset is session.get_dataset():
+            other_bounds.draw_other_bounds(QUESTION, answer)
 
 
-layout.show(QUESTION, draw_body)
+layout.show_page(QUESTION, draw_body)

@@ -33,6 +33,6 @@ STEP = Step(
     goal_value=20_000,
     question_sentence="One invented user has 20,000 rows, 2,000 have 20 each. How costly is it to keep all rows?",
     instruction="Drag the ring to 20,000 rows or beyond",
-    is_enough=lambda bound: bound >= 10_000,
+    is_far_enough=lambda bound: bound >= 10_000,
     write_answer=write_answer,
 )

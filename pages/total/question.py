@@ -10,7 +10,7 @@ from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question
 
 
-def propose(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
+def propose_values(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
     """Propose to sum values if a contribution is a total, else rows: settings by name, empty if chosen otherwise."""
     if current_values["summed"] is not (current_values["summed_proposed"] or Summed.ROWS):
         return {}
@@ -33,7 +33,7 @@ QUESTION = Question(
     parameters_type=TotalParameters,
     origins_by_entry=FieldOrigin.PUBLIC.each("tabs", "signed_tabs", "summed_proposed")
     | FieldOrigin.DATA.each("job"),
-    propose_values=propose,
+    propose_values=propose_values,
     proposed_field_names=("summed",),
     replacements_by_former_name={"noise": "mechanism"},
 )

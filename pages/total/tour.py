@@ -14,7 +14,7 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def solve(dataset: Dataset, parameters: TotalParameters) -> total.TotalChoice:
+def find_best_bound(dataset: Dataset, parameters: TotalParameters) -> total.TotalChoice:
     """Return the best bound on rows."""
     amounts = compute_user_totals(dataset, parameters.summed).amounts
     assert amounts is not None  # Rows are never negative.
@@ -23,8 +23,8 @@ def solve(dataset: Dataset, parameters: TotalParameters) -> total.TotalChoice:
 
 def write_answer(dataset: Dataset, parameters: TotalParameters) -> str:
     """Write the best bound at the epsilon that is set and at the first one, and how many users are above it."""
-    current_choice = solve(dataset, parameters)
-    first_choice = solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
+    current_choice = find_best_bound(dataset, parameters)
+    first_choice = find_best_bound(dataset, replace(parameters, epsilon=_FIRST_PARAMETERS.epsilon))
     first_text, current_text = (wording.number(choice.max_total) for choice in (first_choice, current_choice))
     return (
         f"**{wording.counted(current_choice.num_users_affected, 'user')}**: it falls from {first_text} to "
@@ -34,13 +34,13 @@ def write_answer(dataset: Dataset, parameters: TotalParameters) -> str:
 
 
 # By the noise of the papers, with which the rule is exact.
-_BEGIN = TotalParameters(1.0, objective=Measure.BOUND, program=Program.PYTHON)
+_FIRST_PARAMETERS = TotalParameters(1.0, objective=Measure.BOUND, program=Program.PYTHON)
 STEP = Step(
     origin=session.Origin("online-retail-lines"),
-    parameters=_BEGIN,
+    parameters=_FIRST_PARAMETERS,
     field_name="epsilon",
     goal_value=0.1,
-    is_enough=lambda epsilon: epsilon <= 0.3,
+    is_far_enough=lambda epsilon: epsilon <= 0.3,
     question_sentence="At ε = 1 the best bound cuts nobody. How many users at ε = 0.1?",
     instruction="Move ε down to 0.1",
     write_answer=write_answer,

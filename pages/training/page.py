@@ -27,17 +27,19 @@ from pages.training import release, upload
 from pages.training.question import MAX_DEMO_RUNS, QUESTION
 
 
-def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
+def solve_with_demo_limit(data: TrainingData, parameters: TrainingParameters) -> Solver:
     """Yield the searches that train, and return their result; a public demo makes at most `MAX_DEMO_RUNS` runs."""
     max_runs = MAX_DEMO_RUNS if access.is_served() else MAX_RUNS
     search_result: SearchResult = yield from solve_beside_page(data, parameters, max_runs)
     return search_result
 
 
-def build(data: TrainingData, parameters: TrainingParameters, solution: TrainingSolution) -> Answer:
+def build_with_model(
+    data: TrainingData, parameters: TrainingParameters, solution: TrainingSolution
+) -> Answer:
     """Build the answer; its methods section is about the model that was released, if there is one."""
     release.collect_release()  # Whatever tab is open, and before files and methods are made.
-    answer, model = build_answer(data, parameters, solution), release.find_latest(solution)
+    answer, model = build_answer(data, parameters, solution), release.find_latest_model(solution)
     return replace(answer, make_methods=lambda: words.write_methods(solution, model))
 
 
@@ -85,10 +87,10 @@ class TrainingPage(Page):
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw every method at its best bound, by the score that is chosen."""
-        score_kind, score_unit = (
+        measure, score_unit = (
             st.session_state[QUESTION.get_key(key_name)] for key_name in ("measure", "over")
         )
-        plot = plots.plot_methods(answer.solution, score_kind, score_unit)
+        plot = plots.plot_methods(answer.solution, measure, score_unit)
         draw_plot(plot)
         return plot
 
@@ -105,7 +107,7 @@ class TrainingPage(Page):
     def build_source(self, answer: Answer, data: TrainingData) -> Source:
         """Build the source of the script: a table with its ranges, unless the settings say what the data are."""
 
-        def write_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+        def write_data_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
             """Write the cell that makes ``data``: None unless a table was uploaded, else the table with its ranges."""
             if answer.parameters.source is not DataSource.UPLOAD:
                 return "data = None  # The settings say which data."
@@ -118,12 +120,12 @@ class TrainingPage(Page):
                 "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
             )
 
-        return Source(data.dataset, needs_rows=True, write_data_cell=write_cell)
+        return Source(data.dataset, needs_rows=True, write_data_cell=write_data_cell)
 
     def list_releases(self, answer: Answer, data: TrainingData) -> tuple[Line, ...]:
         """List the latest model, and what was spent on these rows."""
         store = release.get_store(answer.solution)
-        return release.list_lines(store.stored_releases, store.ledger)
+        return release.list_model_lines(store.stored_releases, store.ledger)
 
     def list_report_fields(self, answer: Answer) -> list[str]:
         """List the fields for the report, without those of the generator unless the data are generated."""
@@ -141,4 +143,4 @@ class TrainingPage(Page):
         return "Every run (CSV)"
 
 
-TrainingPage(QUESTION, solve, build, shows_progress_below=True).show()
+TrainingPage(QUESTION, solve_with_demo_limit, build_with_model, shows_progress_below=True).show()

@@ -31,12 +31,12 @@ from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.training.question import QUESTION
 
-JOB = QUESTION.get_key("release_job")
+JOB_KEY = QUESTION.get_key("release_job")
 """Its question is the account of the rows, and the mark of its cost in the ledger."""
 
 
 @dataclass(frozen=True)
-class _Stopped:
+class _StoppedTraining:
     """The result of a training that was stopped or failed; ``has_noise`` is True if noise had been drawn by then."""
 
     has_noise: bool
@@ -59,7 +59,7 @@ def get_store(solution: TrainingSolution) -> Releases:
     return Releases(QUESTION, solution.data.account)
 
 
-def find_latest(solution: TrainingSolution) -> Model | None:
+def find_latest_model(solution: TrainingSolution) -> Model | None:
     """Return the last model that was released for the present question; None if there is none."""
     records, question_key = get_store(solution).stored_releases, _get_question_key(solution)
     return next((record.model for record in reversed(records) if record.question == question_key), None)
@@ -67,12 +67,12 @@ def find_latest(solution: TrainingSolution) -> Model | None:
 
 def collect_release() -> None:
     """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
-    (row_digest, ledger_mark), job_result = jobs.find_result(JOB) or (("", ""), None)
-    release_store = Releases(QUESTION, row_digest)
+    (account, ledger_mark), job_result = jobs.find_result(JOB_KEY) or (("", ""), None)
+    release_store = Releases(QUESTION, account)
     if isinstance(job_result, ReleaseRecord) and job_result not in release_store.stored_releases:
         release_store.stored_releases.append(job_result)
     if (
-        isinstance(job_result, _Stopped)
+        isinstance(job_result, _StoppedTraining)
         and not job_result.has_noise
         and ledger_mark in release_store.ledger.marks
     ):
@@ -99,7 +99,7 @@ def show_release(solution: TrainingSolution) -> None:
     if parameters.sampled < 1.0:
         note_sentences.insert(0, "All users take part in every step of a release.")
     st.caption(" ".join(note_sentences))
-    if jobs.show_progress(JOB, "Training the model that is released"):
+    if jobs.show_progress(JOB_KEY, "Training the model that is released"):
         return
     _show_stop(release_store.account)
     fields.draw_button(
@@ -129,7 +129,7 @@ def _start_release(solution: TrainingSolution) -> None:
     scaled_rows: ClassifierRows = cache.compute_cached(
         Cached(scale_rows, (data, parameters.positive_above), num_kept=4)
     )
-    mechanism, method_cell, releases_store = (
+    mechanism, method_cell, release_store = (
         _get_mechanism(solution),
         parameters.release_cell,
         get_store(solution),
@@ -140,15 +140,17 @@ def _start_release(solution: TrainingSolution) -> None:
     try:
         facts = compute_guarantee(scaled_rows, mechanism, method_cell)
     except InvalidInput as refused:
-        releases_store.store_refusal(refused)
+        release_store.store_refusal(refused)
         return
 
-    def check_noted(charged: ReleaseFacts) -> None:
+    def check_noted(charged_facts: ReleaseFacts) -> None:
         """Raise `InvalidInput` if a release would cost something else than was noted."""
-        if charged != facts:  # Asked before anything is drawn.
+        if charged_facts != facts:  # Asked before anything is drawn.
             raise refuse("the release would cost something else than was noted")
 
-    def make(progress: jobs.Progress, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
+    def train_and_record(
+        progress: jobs.Progress, should_stop: ShouldStop
+    ) -> ReleaseRecord | _StoppedTraining:
         """Train once and return the record of the release, or how it was stopped or failed."""
         try:
             model = train_once(
@@ -160,20 +162,20 @@ def _start_release(solution: TrainingSolution) -> None:
                 should_stop=should_stop,
             )
         except StoppedError as stopped_error:
-            return _Stopped(stopped_error.was_drawn)
+            return _StoppedTraining(stopped_error.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
-            return _Stopped(True, describe_error(error))
+            return _StoppedTraining(True, describe_error(error))
         return ReleaseRecord(
             question_key, labelled_rows.feature_names, feature_scaling, model, positive_meaning
         )
 
-    jobs.start_job(JOB, (data.account, releases_store.charge_ahead(facts)), make)
+    jobs.start_job(JOB_KEY, (data.account, release_store.charge_ahead(facts)), train_and_record)
 
 
-def _show_stop(row_digest: str) -> None:
+def _show_stop(account: str) -> None:
     """Show how the last release of these rows ended, if it was stopped or failed."""
-    (ended_account, _), stopped_release = jobs.find_result(JOB) or (("", ""), None)
-    if ended_account != row_digest or not isinstance(stopped_release, _Stopped):
+    (stopped_account, _), stopped_release = jobs.find_result(JOB_KEY) or (("", ""), None)
+    if stopped_account != account or not isinstance(stopped_release, _StoppedTraining):
         return
     if stopped_release.input_problems:
         fields.show_problems(stopped_release.input_problems)
@@ -199,16 +201,16 @@ def _show_model(record: ReleaseRecord) -> None:
     st.caption(describe_model(record))
 
 
-def list_lines(draws: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
+def list_model_lines(records: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
     """List the latest release for the report, and all that was spent: releases that ended in an error, too."""
-    return releases.list_lines(
-        draws,
+    return releases.list_release_lines(
+        records,
         ledger,
         "these rows",
         lambda latest: (
             latest.raw_feature_names,
             latest.model.theta,
-            f"Release {len(draws)} of these rows; {describe_cell(latest.model.cell)}.",
+            f"Release {len(records)} of these rows; {describe_cell(latest.model.cell)}.",
             latest.model.facts,
         ),
     )

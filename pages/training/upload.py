@@ -16,7 +16,7 @@ from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
 from dpcore.training.rows import make_scaling
 from dpcore.training.training_data import TrainingData, TrainingGenerator
 from pages.shared.base import cache
-from pages.shared.base.question import round_out
+from pages.shared.base.question import round_range_outward
 from pages.shared.data import table_upload
 from pages.shared.data.table_upload import TableUpload
 from pages.shared.fields import field_values, fields
@@ -24,7 +24,7 @@ from pages.shared.server import access
 from pages.training.question import MAX_DEMO_USERS, QUESTION
 
 
-def _check_saved(dataset: Dataset) -> None:
+def _check_saved_table(dataset: Dataset) -> None:
     """Raise `InvalidInput` if the table of a saved session cannot be trained on."""
     assert dataset.table is not None
     training_data.check_rows(dataset.table.features, dataset.table.user_codes, dataset.table.feature_names)
@@ -45,9 +45,9 @@ UPLOAD = TableUpload(
     uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
     label_prompt="Label: what is predicted",
     public_help="Rows of private data are protected as a whole: features, labels and users.",
-    build=training_data.build_dataset,
+    build_dataset=training_data.build_dataset,
     build_entry=_build_entry,
-    check=_check_saved,
+    check_dataset=_check_saved_table,
     column_field_prefix="range_",
     must_list_levels=True,
     allows_classes=True,
@@ -64,7 +64,7 @@ def read_data() -> TrainingData | None:
             DataSource.SAMPLE: lambda: cache.compute_cached(
                 Cached(training_data.load_sample, (), num_kept=1)
             ),
-            DataSource.GENERATED: _generate,
+            DataSource.GENERATED: _generate_data,
             DataSource.UPLOAD: _show_upload,
         },
         DataSource.GENERATED,
@@ -78,7 +78,7 @@ def read_data() -> TrainingData | None:
     return data
 
 
-def _generate() -> TrainingData | None:
+def _generate_data() -> TrainingData | None:
     """Generate data by the page's fields; show the problems and return None if that is impossible."""
     field_by_attribute = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
     generator, input_problems = field_values.build_parameters(
@@ -110,10 +110,10 @@ def _generate() -> TrainingData | None:
     return None
 
 
-END_WORDS = {"low": "lowest", "high": "highest"}
+WORD_BY_END = {"low": "lowest", "high": "highest"}
 
 
-def _range_key(end_name: str, column: str) -> str:
+def _get_range_key(end_name: str, column: str) -> str:
     """Return the session key of the field with the low or high end of a column's range."""
     return f"{QUESTION.get_key('range_')}{end_name}_{column}"
 
@@ -123,13 +123,13 @@ def _show_upload() -> TrainingData | None:
 
     Return None if no table is in use, or if a range is missing or bad.
     """
-    training_data: TrainingData | None = table_upload.show_table_upload(UPLOAD)
-    if training_data is None:
+    own_data: TrainingData | None = table_upload.show_table_upload(UPLOAD)
+    if own_data is None:
         return None
-    _propose_ranges(training_data)
-    state, column_names = st.session_state, training_data.numeric_columns
+    _propose_ranges(own_data)
+    state, column_names = st.session_state, own_data.numeric_columns
     keys_by_column = {
-        column: [_range_key(end_name, column) for end_name in END_WORDS] for column in column_names
+        column: [_get_range_key(end_name, column) for end_name in WORD_BY_END] for column in column_names
     }
 
     def find_empty_columns() -> list[str]:
@@ -149,7 +149,7 @@ def _show_upload() -> TrainingData | None:
             )
             with st.grid(4, min_column_width=150):
                 for column, end_keys in keys_by_column.items():
-                    for end_key, end_word in zip(end_keys, END_WORDS.values(), strict=True):
+                    for end_key, end_word in zip(end_keys, WORD_BY_END.values(), strict=True):
                         fields.draw_number(f"{wording.plain(column, 20)}, {end_word}", end_key)
     if empty_columns := find_empty_columns():
         st.info(
@@ -158,16 +158,16 @@ def _show_upload() -> TrainingData | None:
             icon=":material/straighten:",
         )
         return None
-    assert training_data.design is not None
-    ranges = {
+    assert own_data.design is not None
+    range_by_column = {
         column: (float(state[low_key]), float(state[high_key]))
         for column, (low_key, high_key) in keys_by_column.items()
     }
     try:
         return replace(
-            training_data,
-            scaling=make_scaling(training_data.dataset, training_data.design, ranges),
-            ranges=ranges,
+            own_data,
+            scaling=make_scaling(own_data.dataset, own_data.design, range_by_column),
+            ranges=range_by_column,
         )
     except InvalidInput as refused:
         fields.show_problems(refused.problems)
@@ -184,9 +184,13 @@ def _propose_ranges(data: TrainingData) -> None:
     for column in data.numeric_columns:
         feature_values = labelled_rows.features[:, labelled_rows.feature_names.index(column)]
         value_range = (
-            (None, None) if data.dataset.is_private else round_out(feature_values.min(), feature_values.max())
+            (None, None)
+            if data.dataset.is_private
+            else round_range_outward(feature_values.min(), feature_values.max())
         )
-        state.update(zip((_range_key(end_name, column) for end_name in END_WORDS), value_range, strict=True))
+        state.update(
+            zip((_get_range_key(end_name, column) for end_name in WORD_BY_END), value_range, strict=True)
+        )
 
 
 def show_label_rule(data: TrainingData, positive_above: float) -> None:

@@ -39,7 +39,7 @@ def build_key(entry_name: str) -> str:
     return QUESTION.get_key(f"upload_{entry_name}")
 
 
-def _role_key(role: str) -> str:
+def _get_role_key(role: str) -> str:
     """Return the session key of the column that has a role."""
     return QUESTION.get_key("upload_role_") + role
 
@@ -53,13 +53,13 @@ LABEL_BY_ROLE = {
     "value": "Value to average or add up (optional)",
     "task": "Task, product or group (optional)",
 }
-KIND_LABELS = {
+LABEL_BY_KIND = {
     TableKind.EVENTS: "A contribution",
     TableKind.COUNTS: "A user, with a count",
     TableKind.HISTOGRAM: "A size, with its number of users",
     TableKind.PAIRS: "A pair of user and group",
 }
-LABELS = {
+LABEL_BY_DISCLOSURE = {
     Disclosure.PRIVATE: "No",
     Disclosure.PUBLIC: "Yes: anybody may see them",
     Disclosure.DP_RELEASE: "They are a DP release, as the file says",
@@ -69,7 +69,10 @@ CONSEQUENCE_BY_DISCLOSURE = {
     Disclosure.PUBLIC: "You may publish every number and plot; a bound costs no ε.",
     Disclosure.DP_RELEASE: "You may publish what is computed from them; their ε is spent.",
 }
-MISSING_LABELS = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
+LABEL_BY_MISSING_USERS = {
+    MissingUsers.LEAVE_OUT: "Leave them out",
+    MissingUsers.ONE_USER: "Count them as one user",
+}
 LABEL_BY_CONTRIBUTION = {
     Contribution.ROWS: "A row",
     Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
@@ -77,7 +80,7 @@ LABEL_BY_CONTRIBUTION = {
 }
 
 
-class Rule(enum.Enum):
+class BlankRule(enum.Enum):
     """The treatment of values that are missing or no number."""
 
     REFUSE = "Refuse the file"
@@ -92,33 +95,37 @@ RULE_HELP = (
 )
 
 
-def drop_missing() -> None:
+def choose_to_drop() -> None:
     """Choose the rule that leaves rows without a value out."""
-    st.session_state[build_key("rule")] = Rule.DROP
+    st.session_state[build_key("rule")] = BlankRule.DROP
 
 
-def choose_rule() -> None:
+def draw_rule_choice() -> None:
     """Draw the choice of what happens to values that are missing or no number, and of the number that replaces them."""
     state = st.session_state
     is_private = state.get(build_key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
     # Of private data the default holds for every file, so that no blank has to be seen before the rule is chosen.
     # Rows cannot be left out for several columns of values.
     can_drop = is_private and not state.get(build_key("further_values"))
-    default_rule = Rule.DROP if can_drop else Rule.REFUSE
+    default_rule = BlankRule.DROP if can_drop else BlankRule.REFUSE
     if state.get(build_key("rule")) is state.get(build_key("rule_default")):
         state[build_key("rule")] = default_rule
     state[build_key("rule_default")] = default_rule
     state.setdefault(build_key("constant"), 0.0)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        texts_by_rule = {chosen_rule: chosen_rule.value for chosen_rule in Rule}
+        texts_by_rule = {rule: rule.value for rule in BlankRule}
         fields.draw_select_box(
             "Values that are missing or no number", texts_by_rule, build_key("rule"), RULE_HELP, 300
         )
-        if state[build_key("rule")] is Rule.REPLACE:
+        if state[build_key("rule")] is BlankRule.REPLACE:
             fields.draw_number("The public number", build_key("constant"))
-    if state[build_key("rule")] is Rule.REPLACE and state.get(build_key("constant")) is None:
+    if state[build_key("rule")] is BlankRule.REPLACE and state.get(build_key("constant")) is None:
         st.caption("Enter the number; until then the file is refused if a value is missing.")
-    if state.get(build_key("saw_missing")) and is_private and state[build_key("rule")] is not Rule.REFUSE:
+    if (
+        state.get(build_key("saw_missing"))
+        and is_private
+        and state[build_key("rule")] is not BlankRule.REFUSE
+    ):
         st.caption(
             "You choose this rule after the app found a blank. So the choice depends on private data, and ε does not "
             "cover it. Next time, choose the rule before you open the file."
@@ -131,7 +138,7 @@ PERIODS_HELP = (
 )
 
 
-class People(enum.Enum):
+class PeopleAnswer(enum.Enum):
     """What two columns that both name people say together."""
 
     ONE = "No, only the first column says who"
@@ -139,16 +146,16 @@ class People(enum.Enum):
     EACH = "No, each of the two is a person"
 
 
-def propose(roles: Roles) -> None:
+def set_roles(roles: Roles) -> None:
     """Set the widgets to these roles: guessed ones, or those of a known file with the same columns."""
     state = st.session_state
     for role in LABEL_BY_ROLE:
-        state[_role_key(role)] = getattr(roles, role) or NO_COLUMN
+        state[_get_role_key(role)] = getattr(roles, role) or NO_COLUMN
     state[build_key("further")] = list(roles.further_user)
     state[build_key("further_task")] = list(roles.further_task)
     state[build_key("further_values")] = list(roles.further_values)
     state[build_key("kind")], state[build_key("contribution")] = roles.kind, roles.contribution
-    state[build_key("missing")], state[build_key("people")] = roles.missing_users, People.ONE
+    state[build_key("missing")], state[build_key("people")] = roles.missing_users, PeopleAnswer.ONE
     state[build_key("share")] = roles.is_share
     state[build_key("yes")], periods = roles.yes_text, roles.periods
     state[build_key("filters")] = "; ".join(row_filter.text for row_filter in roles.filters)
@@ -158,7 +165,7 @@ def propose(roles: Roles) -> None:
     state[build_key("person_epsilon")] = None if periods is None else periods.person_epsilon
     # Of a known file; else the rule from before the upload stays.
     if roles.drops_missing or roles.missing_constant is not None:
-        state[build_key("rule")] = Rule.DROP if roles.drops_missing else Rule.REPLACE
+        state[build_key("rule")] = BlankRule.DROP if roles.drops_missing else BlankRule.REPLACE
         state[build_key("constant")] = roles.missing_constant or 0.0
 
 
@@ -167,7 +174,7 @@ def find_stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts |
     return source.stated_release if roles.kind is TableKind.HISTOGRAM else None
 
 
-def choose_roles(source: counting.Source) -> Roles:
+def draw_role_choices(source: counting.Source) -> Roles:
     """Draw the first rows and the widgets; return the roles that the person has chosen."""
     head_table = source.head
     rows_text = wording.counted(len(head_table.frame), "row")
@@ -175,14 +182,16 @@ def choose_roles(source: counting.Source) -> Roles:
     uploads.show_file_head(source.name, size_text, len(source.columns), head_table)
     if source.lacks_column_names:
         widget_label, widget_key = "Names of the columns, with commas between", build_key("names")
-        names_text = st.text_input(widget_label, key=widget_key, on_change=_rename, persist_state="session")
+        names_text = st.text_input(
+            widget_label, key=widget_key, on_change=_apply_names, persist_state="session"
+        )
         try:
             source.with_names(names_text.split(","))
         except InvalidInput as error:
             fields.show_problems(error.problems)
     st.session_state.setdefault(build_key("kind"), TableKind.EVENTS)
     table_kind = fields.draw_radio(
-        "**1.** What is one row?", KIND_LABELS, build_key("kind"), is_horizontal=True
+        "**1.** What is one row?", LABEL_BY_KIND, build_key("kind"), is_horizontal=True
     )
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
@@ -191,44 +200,46 @@ def choose_roles(source: counting.Source) -> Roles:
             if role in ("value", "task") or (role == "user" and table_kind is not TableKind.PAIRS):
                 is_needed = role == "user" and table_kind is TableKind.EVENTS
                 text_by_column = {NO_COLUMN: "Choose a column" if is_needed else NO_COLUMN, **text_by_column}
-            if st.session_state.get(_role_key(role)) not in text_by_column:
-                st.session_state[_role_key(role)] = next(iter(text_by_column))
-            fields.draw_select_box(LABEL_BY_ROLE[role], text_by_column, _role_key(role))
+            if st.session_state.get(_get_role_key(role)) not in text_by_column:
+                st.session_state[_get_role_key(role)] = next(iter(text_by_column))
+            fields.draw_select_box(LABEL_BY_ROLE[role], text_by_column, _get_role_key(role))
     if table_kind is TableKind.EVENTS:
-        _ask_who(source)
+        _ask_for_user(source)
         with st.expander("More about users, groups and rows"):
             _show_event_choices(source)
-        if st.session_state[_role_key("value")] != NO_COLUMN:
+        if st.session_state[_get_role_key("value")] != NO_COLUMN:
             st.text_input("Count as yes", key=build_key("yes"), help=YES_HELP, persist_state="session")
             if _may_be_share(source):
                 widget_label = (
                     "The value says yes or no (1 or 0): its mean is a share, from 0 to 1 in any such file"
                 )
                 st.checkbox(widget_label, key=build_key("share"), persist_state="session")
-            choose_rule()
+            draw_rule_choice()
     roles = _read_roles(table_kind, source)
-    known_file = own_tables.find_file(source.columns)
+    known_file = own_tables.find_known_file(source.columns)
     roles_text = explain_roles(roles)
     if known_file and known_file.roles == roles:
         roles_text += f" As in {known_file.name}, which has the same columns."
     st.caption(wording.plain(roles_text, 400))
     stated_release = find_stated_release(source, roles)
-    choose_disclosure("**3.** Are these data public?", list(LABELS)[: 2 if stated_release is None else 3])
+    draw_disclosure_choice(
+        "**3.** Are these data public?", list(LABEL_BY_DISCLOSURE)[: 2 if stated_release is None else 3]
+    )
     if stated_release is not None:
         st.caption(f"The file states *{stated_release.label}*. Nothing here can check it.")
     return roles
 
 
-def choose_disclosure(question_text: str, disclosures: Sequence[Disclosure]) -> Any:
+def draw_disclosure_choice(question_text: str, disclosures: Sequence[Disclosure]) -> Any:
     """Draw the choice among these disclosures of the data, private at first, and return the chosen one."""
     if st.session_state.get(build_key("public")) not in disclosures:
         st.session_state[build_key("public")] = Disclosure.PRIVATE
-    texts_by_disclosure = {disclosure: LABELS[disclosure] for disclosure in disclosures}
+    texts_by_disclosure = {disclosure: LABEL_BY_DISCLOSURE[disclosure] for disclosure in disclosures}
     radio_options: dict[str, Any] = {"is_horizontal": True, "caption_by_option": CONSEQUENCE_BY_DISCLOSURE}
     return fields.draw_radio(question_text, texts_by_disclosure, build_key("public"), **radio_options)
 
 
-def _rename() -> None:
+def _apply_names() -> None:
     """Apply the entered names to the columns of a file without a header, and propose roles anew; nothing if refused."""
     state = st.session_state
     source: counting.Source | None = state.get(build_key("table"))
@@ -238,33 +249,33 @@ def _rename() -> None:
     with contextlib.suppress(InvalidInput):  # Said below the field.
         source = source.with_names(names_text.split(","))
         state[build_key("table")], state[build_key("problems")] = source, ()
-        propose(source.roles)
+        set_roles(source.roles)
 
 
 def _may_be_share(source: counting.Source) -> bool:
     """Return True if the value column seems to say yes and no, and its type does not declare it."""
-    column = st.session_state[_role_key("value")]
+    column = st.session_state[_get_role_key("value")]
     return column not in {NO_COLUMN, *source.head.booleans} and says_yes_and_no(source.head, column)
 
 
 def _find_second_person(source: counting.Source) -> str | None:
     """Return another column that may name people besides the chosen one; None if there is none."""
-    used_columns = {st.session_state.get(_role_key(role)) for role in ("value", "task")}
+    used_columns = {st.session_state.get(_get_role_key(role)) for role in ("value", "task")}
     used_columns |= set(st.session_state.get(build_key("further"), ()))
     free_columns = [column for column in source.columns if column not in used_columns]
-    return find_other_person(free_columns, str(st.session_state.get(_role_key("user"))))
+    return find_other_person(free_columns, str(st.session_state.get(_get_role_key("user"))))
 
 
 def _list_paired_columns(source: counting.Source) -> list[str]:
     """Return the second column that names people if the pair is the person; else no column."""
     second_column = _find_second_person(source)
-    is_pair = st.session_state.get(build_key("people")) is People.PAIR
+    is_pair = st.session_state.get(build_key("people")) is PeopleAnswer.PAIR
     return [second_column] if is_pair and second_column else []
 
 
-def _ask_who(source: counting.Source) -> None:
+def _ask_for_user(source: counting.Source) -> None:
     """Ask for the user where no column is chosen, and about two columns that name people; show doubts about them."""
-    if st.session_state[_role_key("user")] == NO_COLUMN:
+    if st.session_state[_get_role_key("user")] == NO_COLUMN:
         st.info(
             "No name says who a row belongs to. Choose the column that does.", icon=":material/person_search:"
         )
@@ -272,7 +283,7 @@ def _ask_who(source: counting.Source) -> None:
     if second_column := _find_second_person(source):
         question_text = f"Is the pair with {wording.plain(second_column, 60)} the person?"
         fields.draw_radio(
-            question_text, {p: p.value for p in People}, build_key("people"), is_horizontal=True
+            question_text, {p: p.value for p in PeopleAnswer}, build_key("people"), is_horizontal=True
         )
     user_columns = list(_read_roles(TableKind.EVENTS, source).privacy_unit)
     if is_each_a_person(source):
@@ -288,44 +299,44 @@ def _ask_who(source: counting.Source) -> None:
 
 def is_each_a_person(source: counting.Source) -> bool:
     """Return True if a person has answered that the two columns of people name two different people."""
-    is_each = st.session_state.get(build_key("people")) is People.EACH
+    is_each = st.session_state.get(build_key("people")) is PeopleAnswer.EACH
     return is_each and _find_second_person(source) is not None
 
 
 def _show_event_choices(source: counting.Source) -> None:
     """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
     state = st.session_state
-    used_columns = {state[_role_key(role)] for role in ROLES_BY_KIND[TableKind.EVENTS]}
+    used_columns = {state[_get_role_key(role)] for role in ROLES_BY_KIND[TableKind.EVENTS]}
     used_columns |= set(_list_paired_columns(source))
     widget_label = "Further columns that only together with it identify a user"
     help_text = "Say, shop and customer number, if each shop numbers its own customers."
     _show_further_columns("further", source.columns, used_columns, widget_label, help_text)
-    if state[_role_key("task")] != NO_COLUMN:
+    if state[_get_role_key("task")] != NO_COLUMN:
         used_columns |= set(state.get(build_key("further"), ()))
         widget_label = "Further columns that together with it make a group"
         _show_further_columns(
             "further_task", source.columns, used_columns, widget_label, "Say, product and day."
         )
-    if state[_role_key("value")] != NO_COLUMN:
+    if state[_get_role_key("value")] != NO_COLUMN:
         taken_columns = {*used_columns, *state.get(build_key("further"), ())}
         taken_columns |= set(state.get(build_key("further_task"), ()))
         widget_label, help_text = "Further columns of values", "Budget plan releases them from the same ε."
         _show_further_columns("further_values", source.columns, taken_columns, widget_label, help_text)
-    _show_rules([column for column in source.columns if column not in used_columns])
+    _draw_row_rules([column for column in source.columns if column not in used_columns])
     state.setdefault(build_key("contribution"), Contribution.ROWS)
     fields.draw_select_box("What is a contribution?", LABEL_BY_CONTRIBUTION, build_key("contribution"))
-    fields.draw_radio("Rows without a user", MISSING_LABELS, build_key("missing"), is_horizontal=True)
+    fields.draw_radio("Rows without a user", LABEL_BY_MISSING_USERS, build_key("missing"), is_horizontal=True)
     if not source.is_complete and len(source.columns) > 2:
         widget_label, help_text = "Also find duplicate rows", "This takes another pass over the file."
         st.checkbox(widget_label, key=build_key("copies"), persist_state="session", help=help_text)
 
 
-def _show_rules(column_names: Sequence[str]) -> None:
+def _draw_row_rules(column_names: Sequence[str]) -> None:
     """Draw the filters of rows, and the column of dates and the periods that make a user several units."""
     state, date_key = st.session_state, build_key("date")
-    only_example, example_text = "quantity > 0; country = France", "2025-01-01 to 2026-01-01 by month"
+    filter_example, periods_example = "quantity > 0; country = France", "2025-01-01 to 2026-01-01 by month"
     st.text_input(
-        "Only rows with", key=build_key("filters"), placeholder=only_example, persist_state="session"
+        "Only rows with", key=build_key("filters"), placeholder=filter_example, persist_state="session"
     )
     text_by_column = {NO_COLUMN: "(none: a user is the unit)"} | {column: column for column in column_names}
     if state.get(date_key) not in text_by_column:
@@ -334,10 +345,12 @@ def _show_rules(column_names: Sequence[str]) -> None:
     if state[date_key] != NO_COLUMN:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             widget_key = build_key("span")
-            st.text_input("Public periods", key=widget_key, placeholder=example_text, persist_state="session")
+            st.text_input(
+                "Public periods", key=widget_key, placeholder=periods_example, persist_state="session"
+            )
             fields.draw_number("Releases, one every period", build_key("releases"), is_integer=True)
             fields.draw_number("Largest ε for a person", build_key("person_epsilon"))
-    rule_by_field, problems = read_rules()
+    rule_by_field, problems = read_row_rules()
     if problems:
         fields.show_problems(problems)
     elif "periods" in rule_by_field and not rule_by_field["periods"].is_filter:
@@ -345,21 +358,21 @@ def _show_rules(column_names: Sequence[str]) -> None:
         st.caption("At ε = 1: " + "".join(rule_by_field["periods"].describe(price_text)[1:]))
 
 
-def read_rules() -> tuple[dict[str, Any], tuple[InputProblem, ...]]:
+def read_row_rules() -> tuple[dict[str, Any], tuple[InputProblem, ...]]:
     """Return the filters and periods that the widgets hold, as fields of roles, and what is wrong with them."""
     state, problems, rule_by_field = st.session_state, Problems(), dict[str, Any]()
     with problems.collecting():
         rule_by_field["filters"] = parse_filters(state.get(build_key("filters")))
     if (column := state.get(build_key("date"), NO_COLUMN)) != NO_COLUMN:
-        numbers_text = (state.get(build_key(rule_name)) for rule_name in ("releases", "person_epsilon"))
+        release_numbers = (state.get(build_key(rule_name)) for rule_name in ("releases", "person_epsilon"))
         with problems.collecting():
-            rule_by_field["periods"] = build_periods(column, state.get(build_key("span")), *numbers_text)
+            rule_by_field["periods"] = build_periods(column, state.get(build_key("span")), *release_numbers)
     return rule_by_field, tuple(problems.entries)
 
 
-def has_wrong_rules(roles: Roles) -> bool:
+def has_wrong_row_rules(roles: Roles) -> bool:
     """Return True if filters or periods of rows of events are wrong."""
-    return roles.kind is TableKind.EVENTS and bool(read_rules()[1])
+    return roles.kind is TableKind.EVENTS and bool(read_row_rules()[1])
 
 
 def _show_further_columns(
@@ -387,24 +400,29 @@ def _show_further_columns(
 def _read_roles(table_kind: TableKind, source: counting.Source) -> Roles:
     """Return the roles that the widgets hold, without filters or periods that are wrong."""
     state = st.session_state
-    column_by_role = {role: state[_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
-    role_values: dict[str, Any] = {role: None if c == NO_COLUMN else c for role, c in column_by_role.items()}
+    column_by_role = {role: state[_get_role_key(role)] for role in ROLES_BY_KIND[table_kind]}
+    values_by_field: dict[str, Any] = {
+        role: None if c == NO_COLUMN else c for role, c in column_by_role.items()
+    }
     if table_kind is TableKind.EVENTS:
-        role_values["further_user"] = (*_list_paired_columns(source), *state.get(build_key("further"), ()))
-        if role_values["task"] is not None:
-            role_values["further_task"] = tuple(state.get(build_key("further_task"), ()))
-        if role_values["value"] is not None:
-            role_values["further_values"] = tuple(state.get(build_key("further_values"), ()))
-        role_values["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
+        paired_columns = _list_paired_columns(source)
+        values_by_field["further_user"] = (*paired_columns, *state.get(build_key("further"), ()))
+        if values_by_field["task"] is not None:
+            values_by_field["further_task"] = tuple(state.get(build_key("further_task"), ()))
+        if values_by_field["value"] is not None:
+            values_by_field["further_values"] = tuple(state.get(build_key("further_values"), ()))
+        values_by_field["contribution"] = state.get(build_key("contribution"), Contribution.ROWS)
         value_rule = (
-            Rule.REFUSE if role_values["value"] is None else state.get(build_key("rule"), Rule.REFUSE)
+            BlankRule.REFUSE
+            if values_by_field["value"] is None
+            else state.get(build_key("rule"), BlankRule.REFUSE)
         )
-        role_values["drops_missing"] = value_rule is Rule.DROP
-        if role_values["value"] is not None:
-            role_values["yes_text"] = (state.get(build_key("yes")) or "").strip()
-            role_values["is_share"] = _may_be_share(source) and bool(state.get(build_key("share")))
-        role_values |= read_rules()[0]
-        if value_rule is Rule.REPLACE:
-            role_values["missing_constant"] = state.get(build_key("constant"))
+        values_by_field["drops_missing"] = value_rule is BlankRule.DROP
+        if values_by_field["value"] is not None:
+            values_by_field["yes_text"] = (state.get(build_key("yes")) or "").strip()
+            values_by_field["is_share"] = _may_be_share(source) and bool(state.get(build_key("share")))
+        values_by_field |= read_row_rules()[0]
+        if value_rule is BlankRule.REPLACE:
+            values_by_field["missing_constant"] = state.get(build_key("constant"))
     missing_users = state.get(build_key("missing"), MissingUsers.LEAVE_OUT)
-    return Roles(table_kind, missing_users=missing_users, **role_values)
+    return Roles(table_kind, missing_users=missing_users, **values_by_field)

@@ -31,7 +31,7 @@ def show_samples() -> None:
     """Draw the choice of a sample, which is loaded at once: samples are public and small."""
     sample_key = session.get_loaded().origin.name
     st.session_state[QUESTION.get_key("sample")] = sample_key if sample_key in samples.SAMPLES else None
-    titles_by_key = {name_of_sample: sample.title for name_of_sample, sample in samples.SAMPLES.items()}
+    titles_by_key = {key: sample.title for key, sample in samples.SAMPLES.items()}
     widget_options: dict[str, Any] = {"on_change": _load_sample, "placeholder": "Choose a sample"}
     st.selectbox(
         "Sample", titles_by_key, None, titles_by_key.__getitem__, QUESTION.get_key("sample"), **widget_options
@@ -43,7 +43,7 @@ def _load_sample() -> None:
     sample_key = st.session_state.get(QUESTION.get_key("sample"))
     if sample_key is not None:
         sample_origin = session.Origin(sample_key)
-        session.use(session.LoadedData(sample_origin.load(), sample_origin))
+        session.use_data(session.LoadedData(sample_origin.load(), sample_origin))
 
 
 def show_generators() -> None:
@@ -57,7 +57,7 @@ def show_generators() -> None:
             session_key = _build_field_key(generator_key, field_name)
             st.session_state.setdefault(session_key, field.initial)
             fields.draw_number(field.label, session_key, field.help, is_integer=field.is_integer)
-    fields.draw_button("Generate", "generate", "casino", _generate, generator_key, is_main=True)
+    fields.draw_button("Generate", "generate", "casino", _use_generated_data, generator_key, is_main=True)
     if problems := st.session_state.get(QUESTION.get_key("generator_problems"), ()):
         fields.show_problems(problems)
 
@@ -67,7 +67,7 @@ def _build_field_key(generator_key: str, field_name: str) -> str:
     return f"{QUESTION.get_key('generator_field_')}{generator_key}_{field_name}"
 
 
-def _generate(generator_key: str) -> None:
+def _use_generated_data(generator_key: str) -> None:
     """Generate data from the entered parameters and put them in use, or store the problems for which that failed."""
     session_state, generator_type = st.session_state, samples.GENERATORS[generator_key]
     declared_items = declared_fields(generator_type).items()
@@ -82,7 +82,7 @@ def _generate(generator_key: str) -> None:
     if generator is not None:
         try:
             origin = session.Origin(generator_key, to_fields(generator))
-            session.use(session.LoadedData(samples.generate_dataset(generator), origin))
+            session.use_data(session.LoadedData(samples.generate_dataset(generator), origin))
         except InvalidInput as error:
             input_problems += error.problems
     session_state[QUESTION.get_key("generator_problems")] = tuple(input_problems)
@@ -106,7 +106,7 @@ def show_recipes(roles: Roles | None) -> None:
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
             st.caption("Replace user_id by the name of your column.")
-        value_bins = _choose_bins() if counting.can_bin_values(roles) else None
+        value_bins = _draw_bin_fields() if counting.can_bin_values(roles) else None
         recipe_arguments = engine_key, roles, table_name or DEFAULT_TABLE, value_bins
         shell_code, python_code, sql_code = _write_recipe(*recipe_arguments)
         st.caption(f"Credentials come from {engine.credentials_text}.")
@@ -120,19 +120,19 @@ def show_recipes(roles: Roles | None) -> None:
         sql_tab.caption("Columns are taken for text, and the value for a number.")
 
 
-def _choose_bins() -> ValueBins | None:
+def _draw_bin_fields() -> ValueBins | None:
     """Draw the fields of public bins for values by user, and return the bins; None if no or wrong ones are entered."""
     st.caption(
         "For means and quantiles, enter bins that you know without the data. Otherwise leave the fields empty."
     )
     labels_by_name = {"lower": "Lowest edge", "upper": "Highest edge", "bins": "Number of bins"}
     with st.grid(3):
-        number_by_name = [
+        entered_numbers = [
             fields.draw_number(field_label, QUESTION.get_key(f"engine_{field_name}"))
             for field_name, field_label in labels_by_name.items()
         ]
     try:
-        return None if None in number_by_name else ValueBins(*number_by_name)  # type: ignore[arg-type]
+        return None if None in entered_numbers else ValueBins(*entered_numbers)  # type: ignore[arg-type]
     except InvalidInput as refused:
         fields.show_problems(refused.problems)
         return None
@@ -146,7 +146,7 @@ def _write_recipe(
     return counting.write_recipe(counting.ENGINES[engine_key], roles, table_name, value_bins)
 
 
-UPLOADER = uploads.Uploader(QUESTION, "session_")
+SESSION_UPLOADER = uploads.Uploader(QUESTION, "session_")
 
 
 def show_session_upload() -> None:
@@ -155,7 +155,7 @@ def show_session_upload() -> None:
         uploads.show_demo_notice()
         return
     help_text = "It replaces the data and settings in use. The ledger keeps all releases so far."
-    UPLOADER.show("A file that *Save session* has made", help_text, _open_file)
+    SESSION_UPLOADER.show("A file that *Save session* has made", help_text, _open_file)
     content_or_problems = st.session_state.get(QUESTION.get_key("session_opened"))
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)
@@ -175,19 +175,19 @@ def _open_file(files: list[UploadedFile]) -> None:
     else:
         session_file.apply_content(content_or_problems.content)
     st.session_state[QUESTION.get_key("session_opened")] = content_or_problems
-    UPLOADER.drop(files)
+    SESSION_UPLOADER.drop_files(files)
 
 
 def _show_opened_session(file_content: session_file.FileContent) -> None:
     """Show when the opened session was saved, what its file left out, and settings that were refused."""
-    in_use_text = f"In use: {plain(session.dataset().name)}."
+    in_use_text = f"In use: {plain(session.get_dataset().name)}."
     saved_text = f"The session of {plain(file_content.saved_at_text)} is open."
     st.success(f"{saved_text} {in_use_text}", icon=":material/check:")
     if file_content.omission_sentences:
         bullets_text = "\n".join(f"- {plain(sentence, 400)}" for sentence in file_content.omission_sentences)
         st.info(f"The file does not hold:\n{bullets_text}", icon=":material/info:")
         for known_file in file_content.content.known_files:
-            if session.dataset().name != known_file.name:
+            if session.get_dataset().name != known_file.name:
                 st.caption(f"Bring {plain(known_file.name)} again, and its columns are read as they were.")
     if file_content.setting_problems:
         st.warning("These settings of the file were not followed.", icon=":material/warning:")

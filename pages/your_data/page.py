@@ -18,7 +18,7 @@ from pages.your_data.question import QUESTION
 
 DRAW_BY_SOURCE = {
     "Sample": contents.show_samples,
-    "Upload a file": file_upload.show_panel,
+    "Upload a file": file_upload.show_upload_panel,
     "Generate": contents.show_generators,
     "Session": contents.show_session_upload,
 }
@@ -42,8 +42,8 @@ def draw_body(slots: layout.PageSlots) -> None:
         )
     with slots.line if source_name == "Sample" else slots.notes:
         DRAW_BY_SOURCE[source_name]()
-    dataset = session.dataset()
-    if source_name == "Upload a file" and file_upload.is_waiting():
+    dataset = session.get_dataset()
+    if source_name == "Upload a file" and file_upload.has_waiting_file():
         slots.notes.caption(f"In use until then: {plain(dataset.name)}.")
         return
     with slots.figure:
@@ -67,7 +67,7 @@ def show_offers(dataset: Dataset) -> None:
                 st.markdown(f"{plain(heading)} →", width="content")
                 for offered_page in offered_pages:
                     st.page_link(offered_page.page_path, label=offered_page.title, icon=offered_page.icon)
-    cards.offer_histogram(dataset)
+    cards.draw_histogram_step(dataset)
 
 
 def show_details(dataset: Dataset) -> None:
@@ -75,7 +75,7 @@ def show_details(dataset: Dataset) -> None:
     for data_note in dataset.notes:
         st.info(plain(data_note, 400), icon=":material/info:")
     gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f}."
-    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE)
+    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE_TEXT)
     plot_grid = st.grid(2, min_column_width=240)
     for build_plot in axes.PLOTTER_BY_DISTRIBUTION.values():
         with plot_grid.cell():
@@ -103,4 +103,4 @@ def show_heaviest(dataset: Dataset) -> None:
         st.table(pd.DataFrame(cells_by_column, index=pd.RangeIndex(1, sizes.size + 1, name="Rank")))
 
 
-layout.show(QUESTION, draw_body, has_budget=False, runs_alone=False)
+layout.show_page(QUESTION, draw_body, has_budget=False, runs_alone=False)

@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, WebSocket, expect
 from dpcore.answer import Style
 from dpcore.report import charts
 from pages.shared.figure import FIGURE_SCRIPT, PLOTLY_SCRIPT, STRIP_PIXELS, TOGGLES_PIXELS
-from pages.shared.speed import ADDRESS as AHEAD
+from pages.shared.speed import SOCKET_PATH as AHEAD
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, WIDE, go_to, short_axes, short_axes_are_drawn
 

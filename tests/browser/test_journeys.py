@@ -14,11 +14,11 @@ import pytest
 from playwright.sync_api import Locator, Page, TimeoutError, WebSocket, expect
 
 from dpcore import mean
-from dpcore.answer.against import EPSILON_STEPS
+from dpcore.answer.against import SLIDER_EPSILONS
 from dpcore.common import wording
 from dpcore.data import samples
 from pages.shared.fields.setting import DEFAULT_EPSILON
-from pages.shared.speed import ADDRESS
+from pages.shared.speed import SOCKET_PATH
 from tests.browser.browser import enter, press, settle, stop_button
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -169,7 +169,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     before, cap_before = plot(page), best_cap(page)
     move_epsilon(page, 5)
     after = plot(page)
-    moved = EPSILON_STEPS[EPSILON_STEPS.index(DEFAULT_EPSILON) + 5]
+    moved = SLIDER_EPSILONS[SLIDER_EPSILONS.index(DEFAULT_EPSILON) + 5]
     assert epsilon(page) == moved
     assert best_cap(page) != cap_before
     assert after["traces"]["Total, bounded rows"] != before["traces"]["Total, bounded rows"]
@@ -233,7 +233,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     expect(page.locator(".st-key-shell_data")).to_contain_text("Online Retail")
     assert "upload" not in page.url
     page.remove_listener("websocket", note)
-    assert (ADDRESS in sockets) == (server_url == "app_url")
+    assert (SOCKET_PATH in sockets) == (server_url == "app_url")
 
 
 def test_a_hostile_link_gives_sentences_and_no_address_to_click(page: Page, app_url: str) -> None:
@@ -362,7 +362,7 @@ def test_mean_is_copied_from_used_by_the_keyboard_cleared_typed_in_moved_and_rel
     for _ in range(3):
         epsilon_slider(page).press("ArrowRight")
         settle(page)
-    moved_message = f"{EPSILON_STEPS[EPSILON_STEPS.index(0.5) + 3]:g}"
+    moved_message = f"{SLIDER_EPSILONS[SLIDER_EPSILONS.index(0.5) + 3]:g}"
     assert parse_qs(urlsplit(page.url).query)["epsilon"] == [moved_message]
     assert page.evaluate("history.length") == entries
     page.reload()

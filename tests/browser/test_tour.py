@@ -28,7 +28,7 @@ def test_a_slider_answers_the_next_page_follows_and_a_reload_and_the_end_lose_no
     page.get_by_role("button", name="Take the tour").click()
     bar = page.locator(".st-key-tour_bar")
     expect(bar).to_contain_text("step 1 of 6")
-    expect(bar).to_contain_text(tour_bar.HINT)
+    expect(bar).to_contain_text(tour_bar.ANSWER_HINT)
     settle(page)
     figure_ends_before = figure_ends(page)
     assert figure_ends_before <= SCREEN["height"]

@@ -9,7 +9,7 @@ import dpcore as ss
 from dpcore import questions
 from dpcore.answer.answer import Answer
 from dpcore.answer.plot import Curve, Plot
-from dpcore.answer.section import read
+from dpcore.answer.section import list_parts
 from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Ledger
 from dpcore.contributions import ContributionHistogram
@@ -17,7 +17,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.reply import Reply
 
-CENTRAL = Answer, Reply, Dataset, ContributionHistogram, Amounts, Plot, Curve, read, Certificate, Ledger
+CENTRAL = Answer, Reply, Dataset, ContributionHistogram, Amounts, Plot, Curve, list_parts, Certificate, Ledger
 
 
 def run_examples(docstring: str, name: str, names: dict[str, object]) -> None:

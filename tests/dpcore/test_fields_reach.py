@@ -25,7 +25,7 @@ ROWS = pd.DataFrame(
     }
 )
 GAUSSIAN = {"mechanism": "gaussian", "delta": 1e-6}
-OF_VALUES = {"value": "value", "lower": 0, "upper": 10}
+VALUE_QUANTITIES = {"value": "value", "lower": 0, "upper": 10}
 POPULATION = {"target": "population", "variance_source": "worst", "likeness": "entered"}
 NORMAL = {"base": "normal", "center": 5, "spread": 2, "lower": None, "upper": None}
 HISTOGRAM = {"base": "histogram", "edges": "0, 5, 10", "masses": "1, 3", "lower": None, "upper": None}
@@ -54,13 +54,13 @@ IN_A_PLAN: dict[str, tuple[dict[str, Any], Any]] = {
 
 # By call: the settings that a field needs beside it, and other values of the field, or several settings at once.
 BASES: dict[str, dict[str, Any]] = {
-    "mean_bound": OF_VALUES,
+    "mean_bound": VALUE_QUANTITIES,
     "count_bound": {},
     "sum_bound": {"value": "value"},
     "group_bounds": {"group": "group"},
-    "quantile_bound": OF_VALUES,
-    "variance_bound": OF_VALUES | {"epsilon": 30},  # Where noise is not all of the error.
-    "plan_bounds": OF_VALUES | {"group": "group", "lines": "users; mean"},
+    "quantile_bound": VALUE_QUANTITIES,
+    "variance_bound": VALUE_QUANTITIES | {"epsilon": 30},  # Where noise is not all of the error.
+    "plan_bounds": VALUE_QUANTITIES | {"group": "group", "lines": "users; mean"},
     "learning_bound": {},
     "examples_bound": {},
     "task_weights": {"group": "group", "delta": 1e-6},
@@ -112,8 +112,8 @@ VARIATIONS: dict[str, dict[str, tuple[dict[str, Any], Any]]] = {
         "neighbours": ({}, "replace_user"),
         "objective": ({}, {"objective": "mean_relative", "floor": 1.0}),
         "floor": ({"objective": "large_groups", "floor": 1.0}, 100.0),
-        "lower": (OF_VALUES | {"statistic": "mean"}, -5),
-        "upper": (OF_VALUES | {"statistic": "mean"}, 20),
+        "lower": (VALUE_QUANTITIES | {"statistic": "mean"}, -5),
+        "upper": (VALUE_QUANTITIES | {"statistic": "mean"}, 20),
         "num_groups": ({}, 400),
         "groups": ({}, ["0", "1"]),
         "edges": ({}, [0, 2, 4]),
@@ -412,7 +412,7 @@ def list_texts(call: str, settings: dict[str, Any]) -> dict[str, str]:
     }
     reply = getattr(ss, call)(*data, **settings)
     program = "".join(reply.code(library, form if library else "") for form in reply.forms)
-    json_text = reply.to_json() if reply.answer.write_choice is None else reply.answer.write_choice()
+    json_text = reply.to_json() if reply.answer.write_json is None else reply.answer.write_json()
     json_text = re.sub(r'"made_at": ".*?"', "", json_text)
     return dict(zip(TEXTS, (program, str(reply.answer.methods), json_text), strict=True))
 

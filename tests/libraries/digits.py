@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.examples_per_user import UserDesign, deal_digits
-from dpcore.examples_per_user.candidates import Training, write_program
+from dpcore.examples_per_user.candidates import TrainingConstants, write_program
 from dpcore.examples_per_user.parameters import Sampling
 from tests.dpcore.code import audit
 
@@ -23,10 +23,10 @@ STEPS = round(1.0 / RATE)
 """One epoch."""
 
 
-def make_training(sampling: Sampling, rate: float = RATE, steps: int = STEPS) -> Training:
+def make_training(sampling: Sampling, rate: float = RATE, steps: int = STEPS) -> TrainingConstants:
     """Make constants for the digits: 128 of them a step, or their users."""
     divisor = 128.0 if sampling is Sampling.EXAMPLES else 53.4
-    return Training(sampling, BOUND, rate, divisor, SIGMA, 8.0, 1e-5, steps)
+    return TrainingConstants(sampling, BOUND, rate, divisor, SIGMA, 8.0, 1e-5, steps)
 
 
 def write_examples(features: np.ndarray, folder: Path) -> np.ndarray:
@@ -40,7 +40,7 @@ def write_examples(features: np.ndarray, folder: Path) -> np.ndarray:
     return np.array(users)
 
 
-def run_program(library: str, training: Training) -> tuple[dict[str, Any], str]:
+def run_program(library: str, training: TrainingConstants) -> tuple[dict[str, Any], str]:
     """Run the program; return the names that it leaves behind, and what it prints."""
     space: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.redirect_stdout(io.StringIO()) as printed:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from dpcore.code import Quantity, write
-from dpcore.code.choice import GroupSelection
 from dpcore.code.read_program import read_parameters
+from dpcore.code.release_spec import GroupSelection
 from dpcore.code.with_selection import GAUSSIAN
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import compute_gaussian_epsilon

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dpcore.code import Quantity, write
-from dpcore.code.choice import GroupSelection
 from dpcore.code.read_program import read_parameters
+from dpcore.code.release_spec import GroupSelection
 from dpcore.code.with_selection import LAPLACE
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -126,7 +126,7 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
     truth.check_together(several, names["released"], monkeypatch)
     expected: list[float] = []
     for release in several.releases:
-        amount = release.num_parts / 2**20 * several.compute_total(Program.TUMULT)
+        amount = release.num_parts / 2**20 * several.compute_total_budget(Program.TUMULT)
         if release.spec.quantity is Quantity.MEAN:
             half_range = 0.5 * ((release.spec.upper or 0.0) - (release.spec.lower or 0.0))
             rows = float(release.spec.max_rows or 0)

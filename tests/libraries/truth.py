@@ -77,8 +77,8 @@ def check_bins(library: Program) -> None:
     expected = COPIES * np.array(
         [np.sum((low <= amounts) & (amounts < high)) for low, high in itertools.pairwise(edges)]
     )
-    released = np.array([names["totals"][group] for group in choice.groups])
-    assert np.all(np.abs(released - expected) <= _bound_noise(choice, 2 * 1_000) + 1.0)
+    released_totals = np.array([names["totals"][group] for group in choice.groups])
+    assert np.all(np.abs(released_totals - expected) <= _bound_noise(choice, 2 * 1_000) + 1.0)
 
 
 def make_case(name: str, binds: bool) -> ReleaseSpec:

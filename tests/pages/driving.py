@@ -44,7 +44,7 @@ PATIENCE = 300.0
 
 
 def page_path(title: str) -> str:
-    return os.path.relpath(catalogue.find_page(title).page_path, server.SCRIPT.parent)
+    return os.path.relpath(catalogue.find_page(title).page_path, server.MAIN_SCRIPT.parent)
 
 
 def confirm(app: AppTest, key: str) -> AppTest:
@@ -154,7 +154,7 @@ def begin(title: str, **link: str) -> AppTest:
 
 def new_app(title: str) -> AppTest:
     """Make a new session whose first page will be this one: nothing has run yet."""
-    app = AppTest.from_file(server.SCRIPT, default_timeout=PATIENCE)
+    app = AppTest.from_file(server.MAIN_SCRIPT, default_timeout=PATIENCE)
     app._bidi_component_manager = installed_components()
     # A link names the first page of a session by its address; `switch_page` before the first run goes by the
     # file's name instead.
@@ -407,5 +407,5 @@ def metrics_of(app: Any) -> list[Metric]:
 def with_data(app: AppTest, dataset: Dataset, origin_kind: str = session.UPLOADED) -> AppTest:
     """Return the session with these data in use, as after an upload, without its widgets. The page is not run."""
     with unittest.mock.patch.object(st, "session_state", app.session_state):
-        session.use(session.LoadedData(dataset, session.Origin(origin_kind)))
+        session.use_data(session.LoadedData(dataset, session.Origin(origin_kind)))
     return app

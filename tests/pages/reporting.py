@@ -303,8 +303,8 @@ def assert_script_has_what_the_page_has(app, content, script_answer):
         page_answer.detail,
         page_answer.all_facts,
     )
-    assert (script_answer.write_choice and script_answer.write_choice()) == (
-        page_answer.write_choice and page_answer.write_choice()
+    assert (script_answer.write_json and script_answer.write_json()) == (
+        page_answer.write_json and page_answer.write_json()
     )
     assert script_answer.methods == page_answer.methods
     assert list(script_answer.plots) == list(page_answer.plots)

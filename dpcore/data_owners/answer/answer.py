@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from dpcore.answer import standard
-from dpcore.answer.answer import Answer, Number, add_choice
+from dpcore.answer.answer import Answer, Number, add_json_writer
 from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.answer.section import Label, Link, Note, Parts, Sections, Table
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.common.strict_json import finite_or_none
@@ -101,9 +101,9 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
         *numbers,
         Number(
             "ε from which joining pays",
-            wording.number(solution.epsilon_joint),
-            f"({wording.number(solution.epsilon_full)} with full privacy)",
-            value=solution.epsilon_joint,
+            wording.number(solution.joint_paying_epsilon),
+            f"({wording.number(solution.full_paying_epsilon)} with full privacy)",
+            value=solution.joint_paying_epsilon,
             key="epsilon_star",
         ),
         Number("Owners needed, full privacy", full_count, "", "", solution.owners_needed_full, "owners"),
@@ -128,7 +128,7 @@ def describe_paying_records(solution: OwnersSolution) -> str:
     """
     if solution.cap_choice is not None:
         return ""
-    if solution.owners_needed_joint is None or not math.isfinite(solution.epsilon_joint):
+    if solution.owners_needed_joint is None or not math.isfinite(solution.joint_paying_epsilon):
         return ""
     collaboration = solution.collaboration
     if solution.parameters.protects_owner:
@@ -304,7 +304,7 @@ def build_answer(
         code=build_programs(solution, owner_dataset),
         near_optimal=""
         if cap_choice is None
-        else standard.write_range(
+        else standard.write_near_optimal_range(
             *cap_choice.near_optimal, "record", objective_text="the least bound on the loss"
         ),
         parameters=parameters,
@@ -315,7 +315,7 @@ def build_answer(
     )
     collaboration = solution.collaboration
     num_owners, mean_records = float(collaboration.owners), float(collaboration.records)
-    return add_choice(
+    return add_json_writer(
         answer,
         owner_dataset,
         "training across data owners",
@@ -335,10 +335,10 @@ def _list_details(solution: OwnersSolution) -> dict[str, object]:
         "bound_without_privacy": float(bounds.bound_without_privacy(solution.collaboration)),
         "bound_that_says_nothing": solution.trivial_bound,
         "bound_joint": solution.bound_joint,
-        "epsilon_star_joint": finite_or_none(solution.epsilon_joint),
+        "epsilon_star_joint": finite_or_none(solution.joint_paying_epsilon),
         "owners_needed_joint": solution.owners_needed_joint,
         "bound_full": solution.bound_full,
-        "epsilon_star_full": finite_or_none(solution.epsilon_full),
+        "epsilon_star_full": finite_or_none(solution.full_paying_epsilon),
         "owners_needed_full": solution.owners_needed_full,
     }
     if (cap_choice := solution.cap_choice) is not None:

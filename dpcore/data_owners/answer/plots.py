@@ -206,7 +206,7 @@ def build_columns(result: StudyResult) -> dict[str, FloatArray]:
         accuracies_by_run = result.accuracies_by_form[form][epsilon_index]
         # The extremes are NaN only where nothing ran.
         columns |= {
-            column_name: result.average(form)[epsilon_index],
+            column_name: result.average_accuracies(form)[epsilon_index],
             f"{column_name}_smallest": np.fmin.reduce(accuracies_by_run, axis=1),
             f"{column_name}_largest": np.fmax.reduce(accuracies_by_run, axis=1),
         }
@@ -272,7 +272,7 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
     """
     sentence_by_heading, owner_numbers = dict[str, str](), result.study.numbers_of_owners
     for other_form, (form_name, paper_sentence) in TEXTS_BY_FORM.items():
-        accuracy_signs = result.compare(Form.JOINT, other_form)
+        accuracy_signs = result.compare_forms(Form.JOINT, other_form)
         num_compared_pairs = int(np.isfinite(accuracy_signs).sum())
         if not num_compared_pairs:
             continue
@@ -280,7 +280,7 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, s
         count_phrase = f"above in {num_above} of {num_compared_pairs} pairs of ε and n, below in {num_below}."
         comparison_sentences = f"{count_phrase} {paper_sentence}" if has_paper else count_phrase
         sentence_by_heading[f"Joint privacy against {form_name}"] = comparison_sentences
-    accuracy_gains = result.average(Form.JOINT) - result.average(Form.FULL)
+    accuracy_gains = result.average_accuracies(Form.JOINT) - result.average_accuracies(Form.FULL)
     if len(owner_numbers) > 1 and np.isfinite(accuracy_gains).all():
         first_gain, *_, last_gain = accuracy_gains.mean(axis=0)
         sentence_by_heading["The gain of joint over full privacy"] = (

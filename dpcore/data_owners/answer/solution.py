@@ -16,13 +16,20 @@ from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
 from dpcore.data_owners import bounds, regimes
-from dpcore.data_owners.bounds import Collaboration, Numbers, ProtectedPart, Unit, bound_alone, bound_together
+from dpcore.data_owners.bounds import (
+    Collaboration,
+    FloatOrArray,
+    ProtectedPart,
+    Unit,
+    bound_alone,
+    bound_together,
+)
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import MapAxis, Regime, RegimeMap
 from dpcore.dataset import Dataset
 
 JOINT, FULL = ProtectedPart.JOINT, ProtectedPart.FULL
-ComputeBound = Callable[[Collaboration], Numbers]
+ComputeBound = Callable[[Collaboration], FloatOrArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +46,8 @@ class OwnersSolution:
         bound_joint: Bound of joint privacy.
         bound_full: Bound of full privacy.
         trivial_bound: A bound from which on nothing is said.
-        epsilon_joint: ε above which joint privacy pays.
-        epsilon_full: The same of full privacy.
+        joint_paying_epsilon: ε above which joint privacy pays.
+        full_paying_epsilon: The same of full privacy.
         owners_needed_joint: Owners like these from whom on joint privacy pays; None where no number suffices.
         owners_needed_full: The same of full privacy.
         cap_choice: The best cap per owner, where owners of the data are one unit each.
@@ -58,8 +65,8 @@ class OwnersSolution:
     bound_joint: float
     bound_full: float
     trivial_bound: float
-    epsilon_joint: float
-    epsilon_full: float
+    joint_paying_epsilon: float
+    full_paying_epsilon: float
     owners_needed_joint: int | None
     owners_needed_full: int | None
     cap_choice: regimes.CapChoice | None
@@ -136,8 +143,8 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         bound_joint=float(bound_together(collaboration, JOINT)),
         bound_full=float(bound_together(collaboration, FULL)),
         trivial_bound=float(bounds.bound_trivially(collaboration)),
-        epsilon_joint=float(bounds.find_epsilon_star(collaboration, JOINT)),
-        epsilon_full=float(bounds.find_epsilon_star(collaboration, FULL)),
+        joint_paying_epsilon=float(bounds.find_epsilon_star(collaboration, JOINT)),
+        full_paying_epsilon=float(bounds.find_epsilon_star(collaboration, FULL)),
         owners_needed_joint=bounds.find_owners_needed(collaboration, JOINT),
         owners_needed_full=bounds.find_owners_needed(collaboration, FULL),
         cap_choice=cap_choice,
@@ -156,7 +163,9 @@ BOUND_FUNCTION_BY_SETTING: dict[str, ComputeBound] = {
 }
 
 
-def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComparison | MethodComparison:
+def compare_over_epsilon(
+    dataset: Dataset, parameters: OwnersParameters
+) -> BoundComparison | MethodComparison:
     """Build the comparison of all settings' bounds over epsilon.
 
     If whole owners of the data are protected, it is a `BoundComparison`, with the best cap at each epsilon.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.answer import section
-from dpcore.answer.answer import Answer, Number, add_choice
+from dpcore.answer.answer import Answer, Number, add_json_writer
 from dpcore.answer.plot import Axis, Band, Column, Curve, Item, Mark, Plot, Style, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
@@ -139,11 +139,13 @@ def _make_bound_axis(solution: ExamplesSolution) -> Axis:
     return Axis("bound", "examples per user", limits, title=bound_title, number_format=",")
 
 
-PROTECTS = (
+PRESENCE_CAVEAT = (
     "**This does not protect that somebody is there.** Which records are kept depends on all users, so who owns which "
     "record is public. The guarantee covers the contents of one user's records, zeroed or replaced."
 )
-UNEQUAL = "The most records are not the best training: the model learns those of few owners more than others."
+UNEQUAL_CAVEAT = (
+    "The most records are not the best training: the model learns those of few owners more than others."
+)
 
 
 PROOF_HELP = "By the prices of a linear program, in whole numbers."
@@ -190,7 +192,7 @@ def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
     """Build the columns of a table by heading: records, kept records and their share, for each number of owners."""
     owner_counts = selection.ownership.owner_counts
     records_by_num_owners = np.bincount(owner_counts)
-    kept_by_num_owners = np.bincount(owner_counts[selection.is_kept], minlength=records_by_num_owners.size)
+    kept_by_num_owners = np.bincount(owner_counts[selection.kept_mask], minlength=records_by_num_owners.size)
     columns: dict[str, npt.NDArray[Any]] = {"Owners": np.flatnonzero(records_by_num_owners)}
     columns["Records"], columns["Kept"] = (
         records_by_num_owners[columns["Owners"]],
@@ -263,7 +265,9 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     selection: owners.RecordSelection | None = yield section.Search(
         "owners_job",
         records_per_user,
-        lambda tell, stop: owners.select_most(ownership or owners.generate_ownership(), records_per_user),
+        lambda tell, stop: owners.select_most_records(
+            ownership or owners.generate_ownership(), records_per_user
+        ),
         "Choosing records",
         num_kept=8,
         first_wait_seconds=0.3,
@@ -275,10 +279,10 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Numbers(build_numbers(selection, answer.parameters))
     if answer.parameters.batch_size > selection.num_kept:
         yield section.Note("B is more than the records kept.")
-    yield PROTECTS
+    yield PRESENCE_CAVEAT
     columns_by_heading, alt = tabulate_owners(selection), "Records by number of owners"
     yield section.Table(columns_by_heading, alt, {"Share kept": "percent"}, key="examples_per_user_owners")
-    yield section.Note(f"{UNEQUAL} Found by {selection.order_name}.")
+    yield section.Note(f"{UNEQUAL_CAVEAT} Found by {selection.order_name}.")
     yield section.Label(Disclosure.PUBLIC if dataset.pairs is None else dataset.provenance)
     yield section.Note("The program reads a table with columns record and user.")
     program_text = write_owners_program(selection.bound).text
@@ -340,7 +344,7 @@ def build_answer(
         sections=SECTIONS,
         files={"examples_per_user.csv": lambda: _write_candidates(solution, dataset)},
     )
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         "training with a bounded number of examples per user",

@@ -18,7 +18,7 @@ from dpcore.examples_per_user.candidates import (
     FORM_BY_TITLE,
     Candidate,
     Comparison,
-    Training,
+    TrainingConstants,
     compare_candidates,
     evaluate_candidate,
     write_program,
@@ -97,7 +97,7 @@ def solve(dataset: Dataset, parameters: ExamplesParameters) -> ExamplesSolution:
     return solution if arguments is None else solution.with_noise(find_multiplier(*arguments))
 
 
-def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundComparison:
+def compare_over_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundComparison:
     """Build the comparison of the best bound and its estimated error over ε, with a quick bound on the noise."""
 
     def find_best(epsilon: float) -> tuple[float, float]:
@@ -114,7 +114,7 @@ def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundCo
     )
 
 
-TOO_SMALL = "is too small: it keeps fewer than B examples."
+TOO_SMALL_CLAUSE = "is too small: it keeps fewer than B examples."
 PHRASE_BY_SAMPLING = {Sampling.EXAMPLES: "sample examples", Sampling.USERS: "sample users"}
 
 
@@ -133,7 +133,7 @@ def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
         too_small_text = f"G = {too_small_bounds[0]}"
         if len(too_small_bounds) > 1:
             too_small_text = f"G from {too_small_bounds[0]} to {wording.number(too_small_bounds[-1])}"
-        detail_sentences.append(f"**{too_small_text}** {TOO_SMALL}")
+        detail_sentences.append(f"**{too_small_text}** {TOO_SMALL_CLAUSE}")
     if solution.parameters.delta * solution.histogram.num_users > 1.0:
         detail_sentences.append("**δ is above 1 over the number of users**: a release may reveal one user.")
     if solution.best_candidate.rate >= 1.0:
@@ -198,7 +198,7 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
 def write_near_optimal(solution: ExamplesSolution) -> str:
     """Write the way of sampling of the best bound, and the range of its near-optimal bounds."""
     bound_range, objective_text = solution.comparison.find_near_optimal(), "the least error, by this estimate"
-    return standard.write_range(
+    return standard.write_near_optimal_range(
         *bound_range, symbol="G", objective_text=objective_text, worse_choices_phrase="the next bounds tried"
     )
 
@@ -211,7 +211,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
     best_candidate = solution.best_candidate
     best_quick_error = solution.comparison.best_candidate.error
     if parameters.own_bound is not None:
-        own_bound_text = TOO_SMALL
+        own_bound_text = TOO_SMALL_CLAUSE
         if own_candidate is not None and own_candidate.error == best_quick_error:
             own_bound_text = "that is the best of those tried."
         elif own_candidate is not None:
@@ -239,7 +239,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
     return facts
 
 
-ACCOUNT = "It was accounted as in [@choquettechoo2023], by [@dpaccounting]."
+ACCOUNTED_TEXT = "It was accounted as in [@choquettechoo2023], by [@dpaccounting]."
 
 
 def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
@@ -257,8 +257,8 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
         f"In every step {sampling_phrase}, each drawn independently at rate "
         f"{wording.number(best_candidate.rate)}. Gaussian noise of "
         f"{wording.number(round_up(best_candidate.multiplier), 4)} clip norms was added to the sum, which was "
-        f"divided by {wording.number(best_candidate.divisor, 4)}. {ACCOUNT}",
-        public_procedure=f"{opening_phrase}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
+        f"divided by {wording.number(best_candidate.divisor, 4)}. {ACCOUNTED_TEXT}",
+        public_procedure=f"{opening_phrase}; Gaussian noise was added to sums of clipped gradients. {ACCOUNTED_TEXT}",
         disclosure=dataset.provenance,
         rule_sentence="The bound minimises a heuristic estimate of the error "
         f"({wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
@@ -274,7 +274,7 @@ def write_programs(solution: ExamplesSolution, provenance: Provenance) -> Offere
     candidate, parameters = solution.best_candidate, solution.parameters
     drawing_arguments = candidate.sampling, candidate.bound, candidate.rate, candidate.divisor
     guarantee_arguments = parameters.epsilon, parameters.delta, parameters.steps
-    training = Training(*drawing_arguments, round_up(candidate.multiplier), *guarantee_arguments)
+    training = TrainingConstants(*drawing_arguments, round_up(candidate.multiplier), *guarantee_arguments)
     named_programs = []
     for program_name in FORM_BY_TITLE:
         program_code = write_program(program_name, training, f"Label of its numbers: {provenance.label}.")

@@ -1,4 +1,9 @@
 """The answer for a recommender as data. It imports the mathematics of `dpcore.factorisation`, never the other way."""
 
 from dpcore.factorisation.answer.answer import build_answer
-from dpcore.factorisation.answer.solution import NOT_COMPARED, FactorisationSolution, against_epsilon, solve
+from dpcore.factorisation.answer.solution import (
+    NOT_COMPARED,
+    FactorisationSolution,
+    compare_over_epsilon,
+    solve,
+)

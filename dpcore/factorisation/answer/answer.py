@@ -21,8 +21,15 @@ from dpcore.factorisation.answer import solution as solving
 from dpcore.factorisation.answer.solution import FactorisationSolution
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.parameters import CHOICE_SPREAD, FactorisationParameters, RatingSource
-from dpcore.factorisation.ratings import BUCKETS, Ratings
-from dpcore.factorisation.study import SCHEMES, ModelKind, ProgressReport, StudyResult, find_nearest, run
+from dpcore.factorisation.ratings import NUM_BUCKETS, Ratings
+from dpcore.factorisation.study import (
+    SCHEME_BY_KIND,
+    ModelKind,
+    ProgressReport,
+    StudyResult,
+    find_nearest,
+    run,
+)
 
 NUM_NEIGHBOURS = 6
 NOT_TRAINED = "No model is trained for these settings yet. Press *Train* above."
@@ -85,7 +92,7 @@ def tabulate_budget(solution: FactorisationSolution) -> pd.DataFrame:
     Columns: ``fewest_ratings`` and ``most_ratings`` of an item in it, then for each scheme the share of all
     squared weights that its items get.
     """
-    fifth_index = pd.RangeIndex(1, BUCKETS + 1, name="fifth")
+    fifth_index = pd.RangeIndex(1, NUM_BUCKETS + 1, name="fifth")
     count_ranges_frame = pd.DataFrame(solution.count_ranges, fifth_index, ["fewest_ratings", "most_ratings"])
     return count_ranges_frame.assign(**{s.scheme.value: s.bucket_shares for s in solution.budget_shares})
 
@@ -94,7 +101,7 @@ def write_runs(result: StudyResult, disclosure_text: str) -> str:
     """Write one CSV line per model, epsilon, seed and set of items (all, or a bucket) that has a test error.
 
     Columns: model (name of a `ModelKind`), epsilon (empty for models without privacy), seed (from 0), items
-    (``all``, or the bucket from 1, the rarest, to `BUCKETS`), rmse (in the ratings' unit), recall (empty where
+    (``all``, or the bucket from 1, the rarest, to `NUM_BUCKETS`), rmse (in the ratings' unit), recall (empty where
     not measured).
 
     Args:
@@ -201,23 +208,28 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
     if not result.first_seed_models:
         yield section.Note("This training was stored with its errors only: *Train again*.")
         return
-    counts, epsilon = result.item_train_counts, training_verdict.epsilon
-    item_names = list(names_from_data or (f"item {i}" for i in range(counts.size)))
-    item_code = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
+    train_counts, epsilon = result.item_train_counts, training_verdict.epsilon
+    item_names = list(names_from_data or (f"item {i}" for i in range(train_counts.size)))
+    item_code = int(
+        (-train_counts).argsort(kind="stable")[min(answer.parameters.item, train_counts.size) - 1]
+    )
     names_by_kind = {ModelKind.NO_PRIVACY: "Not private"}
-    names_by_kind |= {model_kind: words.NAME_BY_SCHEME[scheme] for model_kind, scheme in SCHEMES.items()}
+    names_by_kind |= {
+        model_kind: words.NAME_BY_SCHEME[scheme] for model_kind, scheme in SCHEME_BY_KIND.items()
+    }
     neighbour_texts_by_model: dict[str, list[str]] = {}
     for model_kind, model_name in names_by_kind.items():
         model = result.first_seed_models.get((model_kind, epsilon if model_kind.is_private else 0.0))
         if model is not None:
             nearest_items = find_nearest(model.learned_coordinates, np.array([item_code]), NUM_NEIGHBOURS)[0]
             neighbour_texts_by_model[model_name] = [
-                f"{escape_formula(item_names[i])} ({wording.counted(int(counts[i]), 'rating')})"
+                f"{escape_formula(item_names[i])} ({wording.counted(int(train_counts[i]), 'rating')})"
                 for i in nearest_items
             ]
     yield (
-        f"**Nearest to {wording.plain(item_names[item_code])}** ({wording.counted(int(counts[item_code]), 'rating')} "
-        f"in training), at ε = {wording.entered(epsilon)}, first seed."
+        f"**Nearest to {wording.plain(item_names[item_code])}** "
+        f"({wording.counted(int(train_counts[item_code]), 'rating')} in training), "
+        f"at ε = {wording.entered(epsilon)}, first seed."
     )
     yield section.Table(
         neighbour_texts_by_model, "The nearest items under each model", key="factorisation_neighbours"
@@ -266,7 +278,7 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
     )
     if result is None:
         return
-    verdict = solving.judge(result, max(result.study.epsilons))
+    verdict = solving.find_verdict(result, max(result.study.epsilons))
     yield words.write_comparison(result, parameters.epsilon)
     if verdict is not None:
         yield section.Figures((plots.plot_over_epsilon(result, answer.disclosure),), has_titles=True)

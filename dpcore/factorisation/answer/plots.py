@@ -17,11 +17,11 @@ from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import solution as solving
 from dpcore.factorisation.answer import words
 from dpcore.factorisation.answer.solution import FactorisationSolution
-from dpcore.factorisation.ratings import BUCKETS, assign_buckets
+from dpcore.factorisation.ratings import NUM_BUCKETS, assign_buckets
 from dpcore.factorisation.study import (
     FACTORISATION,
     RECALL_SIZE,
-    SCHEMES,
+    SCHEME_BY_KIND,
     ModelKind,
     StudyResult,
     compare_neighbours,
@@ -135,7 +135,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     axis_limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
     epsilon_axis = Axis("privacy budget ε", "", axis_limits, named_ticks=epsilon_ticks)
     file_columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
-    items: list[Item] = []
+    plot_items: list[Item] = []
     for model_kind in result.study.model_kinds:
         summary, options = result.summarise(model_kind), LINE_BY_MODEL[model_kind]
         column_name = model_kind.name.lower()
@@ -146,20 +146,22 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
             label = wording.capital(words.SHORT_NAMES.get(model_kind, ""))
-            items.append(
+            plot_items.append(
                 Curve(
                     model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, label=label, **options
                 )
             )
         else:
-            items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **options))
+            plot_items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **options))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
-        items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
-        verdict = solving.judge(result, page_epsilon)
+        plot_items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
+        verdict = solving.find_verdict(result, page_epsilon)
         if verdict is not None and verdict.is_clear:
             best_kind = FACTORISATION if verdict.is_worth_it else result.study.baseline
             recommended_score, style = verdict.find_measure(best_kind)[0], LINE_BY_MODEL[best_kind]["style"]
-            items.append(Mark("Better at your ε", verdict.epsilon, recommended_score, style, label="Better"))
+            plot_items.append(
+                Mark("Better at your ε", verdict.epsilon, recommended_score, style, label="Better")
+            )
     shown_kinds = (result.study.baseline, FACTORISATION, ModelKind.NO_PRIVACY)
     hidden_names = tuple(kind.value for kind in result.study.model_kinds if kind not in shown_kinds)
     plot_key, title_start, axis_name, number_format = {
@@ -172,7 +174,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         words.write_comparison(result, float(epsilons[-1])).replace("**", ""),
         epsilon_axis,
         linear_axis(axis_name, number_format=number_format),
-        items,
+        plot_items,
         disclosure,
         file_columns,
         is_main=measure_name == "rmse",
@@ -193,7 +195,7 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
     verdict = solution.verdict
     assert verdict is not None
     file_columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
-    labels, items = ["All<br>items", *label_buckets(solution.count_ranges)], list[Item]()
+    labels, plot_items = ["All<br>items", *label_buckets(solution.count_ranges)], list[Item]()
     for kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
         summary = verdict.result.compare(kind, ModelKind.UNIFORM, measure_name)
         means, half_widths = summary.means[verdict.epsilon_index], summary.half_widths[verdict.epsilon_index]
@@ -201,7 +203,9 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
         file_columns[f"half_interval_{kind.name.lower()}"] = half_widths
         style, hover = LINE_BY_MODEL[kind]["style"], (("half of the interval", half_widths),)
         lows, highs = _compute_interval_ends(means, half_widths)
-        items.append(Bars(kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover))
+        plot_items.append(
+            Bars(kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover)
+        )
     measure_phrase, title_word, better_phrase = {
         "rmse": ("RMSE", "Error", "below 0 is better"),
         "recall": ("recall", "Recall", "above 0 is better"),
@@ -217,7 +221,7 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
             title=f"Difference of {measure_phrase} to uniform ({better_phrase})",
             number_format="+.4f",
         ),
-        items,
+        plot_items,
         solution.disclosure,
         file_columns,
         is_main=True,
@@ -235,20 +239,24 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     result = verdict.result
     reference_model = result.first_seed_models.get((ModelKind.NO_PRIVACY, 0.0))
     buckets = assign_buckets(result.item_train_counts)
-    labels, largest_overlap, items = label_buckets(solution.count_ranges), 0.0, list[Item]()
-    for model_kind, scheme in SCHEMES.items():
+    labels, largest_overlap, plot_items = label_buckets(solution.count_ranges), 0.0, list[Item]()
+    for model_kind, scheme in SCHEME_BY_KIND.items():
         model = result.first_seed_models.get((model_kind, verdict.epsilon))
         if reference_model is None or model is None or model.item_vectors.shape[1] < 2:
             continue
         vectors, reference_vectors = model.learned_coordinates, reference_model.learned_coordinates
         item_overlaps = compare_neighbours(vectors, reference_vectors, np.arange(buckets.size), NUM_NEAREST)
         # Of fewer than five items some buckets are empty.
-        masks = (buckets == bucket for bucket in range(BUCKETS))
-        bucket_overlaps = np.array([item_overlaps[mask].mean() if mask.any() else np.nan for mask in masks])
+        bucket_masks = (buckets == bucket for bucket in range(NUM_BUCKETS))
+        bucket_overlaps = np.array(
+            [item_overlaps[mask].mean() if mask.any() else np.nan for mask in bucket_masks]
+        )
         largest_overlap = max(largest_overlap, float(np.nanmax(bucket_overlaps)))
         overlap_column = Column(f"overlap_{scheme.value}", bucket_overlaps)
-        items.append(Curve(words.NAME_BY_SCHEME[scheme], labels, overlap_column, **LINE_BY_MODEL[model_kind]))
-    if not items:
+        plot_items.append(
+            Curve(words.NAME_BY_SCHEME[scheme], labels, overlap_column, **LINE_BY_MODEL[model_kind])
+        )
+    if not plot_items:
         return None
     chance_overlap = min(NUM_NEAREST / max(result.item_train_counts.size - 1, 1), 1.0)
     return Plot(
@@ -257,7 +265,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         f"At most {wording.percent(largest_overlap)} in common; by chance {wording.percent(chance_overlap)}.",
         _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
         share_axis(f"of the {NUM_NEAREST} nearest, in common", number_format=".1%"),
-        (*items, Level("Chance", chance_overlap, dash="dash")),
+        (*plot_items, Level("Chance", chance_overlap, dash="dash")),
         solution.disclosure,
         {"bucket": list(BUCKET_NAMES)},
         height=320,

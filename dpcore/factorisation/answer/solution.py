@@ -23,7 +23,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import BudgetShares, Scheme, Spending, divide_budget
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
-from dpcore.factorisation.ratings import BUCKETS, Ratings, assign_buckets
+from dpcore.factorisation.ratings import NUM_BUCKETS, Ratings, assign_buckets
 from dpcore.factorisation.study import FACTORISATION, ModelKind, StudyResult, run
 
 
@@ -108,13 +108,13 @@ def list_verdicts(result: StudyResult) -> list[Verdict]:
             float(factorisation_summary.means[epsilon_index, 0]),
             gain_sign * float(difference_summary.means[epsilon_index, 0]),
             float(difference_summary.half_widths[epsilon_index, 0]),
-            int(factorisation_summary.num_runs[epsilon_index, 0]),
+            int(factorisation_summary.run_counts[epsilon_index, 0]),
         )
         for epsilon_index in np.flatnonzero(np.isfinite(factorisation_summary.means[:, 0]))
     ]
 
 
-def judge(result: StudyResult, epsilon: float) -> Verdict | None:
+def find_verdict(result: StudyResult, epsilon: float) -> Verdict | None:
     """Return the `Verdict` at the trained epsilon nearest to a given one, by ratio; None if nothing was trained."""
     verdicts = list_verdicts(result)
     return min(verdicts, key=lambda verdict: abs(math.log(verdict.epsilon / epsilon)), default=None)
@@ -142,7 +142,7 @@ class FactorisationSolution:
     def count_ranges(self) -> list[tuple[int, int]]:
         """Return the fewest and the most ratings of an item in each bucket, rarest first; (0, 0) for an empty one."""
         item_counts, bucket_of_item = self.ratings.item_counts, assign_buckets(self.ratings.item_counts)
-        counts_by_bucket = [item_counts[bucket_of_item == bucket] for bucket in range(BUCKETS)]
+        counts_by_bucket = [item_counts[bucket_of_item == bucket] for bucket in range(NUM_BUCKETS)]
         return [(int(c.min()), int(c.max())) if c.size else (0, 0) for c in counts_by_bucket]
 
     def find_shares(self, scheme: Scheme) -> BudgetShares:
@@ -152,7 +152,7 @@ class FactorisationSolution:
     @property
     def verdict(self) -> Verdict | None:
         """Return the `Verdict` at the trained epsilon nearest to the page's; None if nothing was trained there."""
-        return None if self.result is None else judge(self.result, self.parameters.epsilon)
+        return None if self.result is None else find_verdict(self.result, self.parameters.epsilon)
 
 
 def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> FactorisationSolution:
@@ -234,7 +234,7 @@ NOT_COMPARED = (
 )  # fmt: skip
 
 
-def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> BoundComparison | str:
+def compare_over_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> BoundComparison | str:
     """Build the comparison over epsilon of items per user and noise over signal, or return a sentence why not.
 
     The scheme is uniform sampling. With k ratings per user, noise grows with √k, and the signal is what is kept: Σ

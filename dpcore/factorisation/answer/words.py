@@ -8,8 +8,8 @@ import numpy as np
 
 from dpcore.answer.answer import NOT_USEFUL_ABOVE, Number, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
-from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.forms import FILE_ROW_FIELDS, OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
@@ -69,7 +69,7 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
 
     It says so if nothing is trained yet.
     """
-    verdict = solving.judge(result, epsilon)
+    verdict = solving.find_verdict(result, epsilon)
     if verdict is None:
         return "Nothing is trained yet."
     if result.study.main_measure == "rmse":
@@ -317,7 +317,7 @@ def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) ->
     data_fields = (
         {"group_column": "item", "value_column": "rating"} if dataset is None else list_data_fields(dataset)
     )
-    data_fields |= {"disclosure": solution.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
+    data_fields |= {"disclosure": solution.disclosure, "delta": parameters.delta} | FILE_ROW_FIELDS
     bound_fields = {
         "max_groups": parameters.max_items,
         "max_rows": 1,

@@ -11,8 +11,8 @@ from dpcore.answer.answer import Answer, Number, ReleaseSetting
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.unit import state_unit
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import OfferedPrograms
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.dataset import Dataset
@@ -23,7 +23,7 @@ from dpcore.gap_examples.compare import Comparison, compare
 from dpcore.gap_examples.parameters import NUM_USERS, GapParameters
 from dpcore.mean.answer.answer import write_bound_forms
 
-WORTH_HAVING = 1.05
+WORTHWHILE_RATIO = 1.05
 """Below this ratio of variances a cap is recommended: every library has caps, few have weights."""
 
 
@@ -44,7 +44,7 @@ def describe_ratio(comparison: Comparison) -> str:
 def write_headline(comparison: Comparison) -> str:
     """Write one sentence: which cap to set, or to use weights if they gain enough."""
     gain_text = format_gain(comparison.ratio)
-    if comparison.ratio < WORTH_HAVING:
+    if comparison.ratio < WORTHWHILE_RATIO:
         rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
         return f"Keep at most {rows_text} per user: weights gain only {gain_text}."
     return f"Use smooth weights: the best bound has {gain_text} more variance."
@@ -91,7 +91,7 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
         "Any data": f"the ratio is below {two_groups.compute_supremum().ratio:.5f}; theorem 3 of the paper says at "
         "most 4. See *Any noise*.",
     }
-    sentence_by_title["If you must bound rows"] = standard.write_range(
+    sentence_by_title["If you must bound rows"] = standard.write_near_optimal_range(
         *solution.near_optimal_caps, "row", objective_text="the best bound's error"
     )
     if solution.domination is not None:
@@ -131,7 +131,7 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
 def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParameters) -> Methods:
     """Write the methods text: the recommended cap or weights, and the ratio of the variances."""
     comparison, noise_text = solution.comparison, cite_noise("Laplace")
-    if comparison.ratio < WORTH_HAVING:
+    if comparison.ratio < WORTHWHILE_RATIO:
         rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
         step_phrase = f"At most {rows_text} per user, drawn at random, were kept"
     else:
@@ -148,7 +148,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
         public_procedure=f"The total weight of each user's rows was bounded, and {noise_text} was added to the mean.",
         disclosure=dataset.provenance,
         rule_sentence="The best bound and the best weights minimise the expected squared error of the released mean; "
-        f"weights were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",
+        f"weights were preferred from a ratio of variances of {wording.number(WORTHWHILE_RATIO)} on.",
         subject_phrase="The ratio",
     )
 
@@ -161,7 +161,7 @@ def solve_beside_page(dataset: Dataset, parameters: GapParameters) -> section.So
 
     A generator for `Solver`.
     """
-    solution = yield section.Cached(solve, (dataset, parameters.mean_parameters()))
+    solution = yield section.Cached(solve, (dataset, parameters.build_mean_parameters()))
     return section.SearchResult(solution)
 
 
@@ -391,20 +391,22 @@ def build_answer(
 
     Source: Epasto et al. 2020, section 3.3; docs/gap.md.
     """
-    solution = solve(dataset, parameters.mean_parameters()) if solution is None else solution
+    solution = solve(dataset, parameters.build_mean_parameters()) if solution is None else solution
     comparison = solution.comparison
     cap_choice, smooth_choice, problem = comparison.cap_choice, comparison.smooth_choice, comparison.problem
     gain_text = format_gain(two_groups.compute_supremum().ratio)
     limit_sentence = f"For any data set the excess is at most {gain_text}."
-    code_choice: OfferedPrograms | None = None
+    offered_programs: OfferedPrograms | None = None
     if value_range is not None and value_range[0] < value_range[1]:
         mean_parameters = mean.MeanParameters(parameters.epsilon, *value_range)
         cap, threshold = cap_choice.max_contributions, smooth_choice.threshold
-        code_choice = write_bound_forms(cap, threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters)
+        offered_programs = write_bound_forms(
+            cap, threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters
+        )
     lower, upper = value_range or (None, None)
     answer = Answer(
         headline=write_headline(comparison),
-        detail=f"{limit_sentence} {standard.ASSUMES_PUBLIC_COUNTS}" if dataset.is_private else limit_sentence,
+        detail=f"{limit_sentence} {standard.PUBLIC_COUNTS_CAVEAT}" if dataset.is_private else limit_sentence,
         numbers=build_numbers(comparison),
         assumptions=mean.ASSUMPTIONS,
         disclosure=dataset.provenance,
@@ -413,12 +415,12 @@ def build_answer(
             ("Bounded rows", cap_choice.certificate, cap_choice.stop_reason),
             ("Smooth weights", smooth_choice.certificate, smooth_choice.stop_reason),
         ),
-        code=code_choice,
+        code=offered_programs,
         parameters=parameters,
         solution=solution,
         plots={"gap-data": lambda: plots.plot_variances(comparison, dataset.provenance)},
         make_methods=lambda: write_methods(solution, dataset, parameters),
-        write_choice=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
+        write_json=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(
             Quantity.MEAN,
             parameters.epsilon,

@@ -56,9 +56,9 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     return GapSolution(comparison, mean.find_caps_within(mean_problem), proof, domination)
 
 
-def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
+def compare_over_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
     """Build the comparison over epsilon of the best cap and its error, as a ratio to that of the best weights."""
-    mean_problem = parameters.mean_parameters().problem(dataset.histogram)
+    mean_problem = parameters.build_mean_parameters().problem(dataset.histogram)
 
     def find_best_cap(epsilon: float) -> tuple[float, float]:
         """Return (best cap, its standard error over that of the best weights) at another epsilon."""

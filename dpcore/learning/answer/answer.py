@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from dpcore.answer import section, standard
-from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, build_error_parts
-from dpcore.code.choice import Quantity
+from dpcore.answer.answer import Answer, ReleaseSetting, add_json_writer, build_error_parts
 from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.strict_json import certificate_fields, finite_or_none
 from dpcore.common.text_fields import to_fields
@@ -113,7 +113,7 @@ def build_answer(
         own_bound_risk = finite_or_none(
             float(final_solution.compute_error_parts_at(parameters.own_bound).total)
         )
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         "learning under a bound",

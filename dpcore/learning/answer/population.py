@@ -346,7 +346,7 @@ def _build_fraction_axis(fraction_limits: tuple[float, float]) -> Axis:
         "share of all rows",
         fraction_limits,
         title=axis_title,
-        limits_range=fraction_limits,
+        settable_range=fraction_limits,
     )
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style, Toggle, standard
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART, Number, RelativeError
-from dpcore.answer.axes import ROWS_UNIT, sample_users
+from dpcore.answer.axes import ROWS_UNIT, build_user_bars
 from dpcore.answer.handle import Handle
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import noise_error, wording
@@ -99,7 +99,7 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
 NOT_COMPARED = NOT_ABOUT_DATA
 
 
-def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundComparison:
+def compare_over_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundComparison:
     """Build the comparison over epsilon: functions for the best cap, and for the excess risk at caps."""
     problem, histogram = parameters.problem(dataset.histogram), dataset.histogram
 
@@ -194,7 +194,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         is_integer=True,
         error_parts=part_columns,
         parts_add_up=True,
-        user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        user_bars=(build_user_bars(histogram.sizes, histogram.users, "rows"),),
     )
     return Plot(
         "learning-bound",
@@ -251,7 +251,7 @@ def _build_axes(solution: LearningSolution, cap_unit: CapUnit) -> tuple[Axis, Ax
             (n * s * 10.0**p, f"{s * 10.0**p:g}") for p in tick_powers for s in mantissas if s * 10.0**p <= 1
         ),
         # A cap of the person's own may lie where nobody has as many rows.
-        limits_range=(cap_limits[0], max(cap_limits[1], n)),
+        settable_range=(cap_limits[0], max(cap_limits[1], n)),
         number_format=",.4~g",
     )
     return cap_axis, Axis("excess risk, at most", "", (10.0 ** math.floor(math.log10(smallest_risk)), 10.0))
@@ -328,7 +328,7 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
         "Who is affected": f"{affected_users_text} Share of the heaviest user: {max_share_before_text}, then "
         f"{max_share_after_text}.",
         noise_error.ASSUMPTION_LABEL: "the limit takes the rows of one user as independent draws; at ρ = "
-        f"{noise_error.ASSUMED_SHARE} the finite-sample part is about {noise_factor_text} times as large.",
+        f"{noise_error.ASSUMED_USER_SHARE} the finite-sample part is about {noise_factor_text} times as large.",
     }
     if own_bound is not None:
         own_bound_parts = solution.compute_error_parts_at(own_bound)
@@ -393,7 +393,7 @@ def describe_near_optimal(solution: LearningSolution) -> str:
     other_caps_text = (
         "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
     )
-    return standard.write_range(
+    return standard.write_near_optimal_range(
         *solution.near_optimal, "row", objective_text="the best", worse_choices_phrase=other_caps_text
     )
 

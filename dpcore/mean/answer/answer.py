@@ -14,11 +14,10 @@ import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer import section, standard
-from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
+from dpcore.answer.answer import Answer, ReleaseSetting, add_json_writer
 from dpcore.answer.axes import OutsideCounts
 from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import (
     Form,
     Forms,
@@ -28,6 +27,7 @@ from dpcore.code.forms import (
     name_cap_form,
     name_smooth_form,
 )
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import choose_library
@@ -199,7 +199,7 @@ def build_answer(
     relative_error = words.measure_relative_error(dataset, mean_solution, numbers[1].value or 0.0, parameters)
     numbers[1] = replace(numbers[1], note=f"({relative_error.text})")  # The error of the best bound.
     answer = replace(answer, relative_error=relative_error, numbers=tuple(numbers))
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         dataset.share_phrase or "mean",

@@ -90,7 +90,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         f"The {error_name} is smallest at {wording.counted(cap, 'row')} per user, {wording.number(cap_error)}; "
         f"smooth weights reach {wording.number(smooth_error)}.",
         build_bound_axis(problem.histogram),
-        Axis(error_axis_name, UNIT, axis_limits, limits_range=choose_error_limits(problem)),
+        Axis(error_axis_name, UNIT, axis_limits, settable_range=choose_error_limits(problem)),
         (*items, *marks),
         dataset.provenance,
         add_counts_column(columns, solution.has_private_counts),

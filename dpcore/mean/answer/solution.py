@@ -209,7 +209,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
 NOT_COMPARED = ("own_bound",)
 
 
-def against_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundComparison:
+def compare_over_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundComparison:
     """Build the comparison over epsilon: functions for the best cap with its error, and for errors at caps."""
     value_summary = ValueSummary.from_dataset(dataset, parameters.lower, parameters.upper)
     problem = parameters.problem(dataset.histogram, value_summary)

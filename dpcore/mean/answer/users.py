@@ -16,8 +16,8 @@ import numpy.typing as npt
 from dpcore import mean
 from dpcore.answer import standard
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART, ErrorPart, Number, build_error_parts
-from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, sample_users
-from dpcore.answer.handle import Dots, Handle, Spread, draw_normal, draw_unit_noise
+from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, build_user_bars
+from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise, draw_unit_sampling
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.methods import Methods, cite_noise
 from dpcore.answer.plot import Axis, Curve, Mark, Plot, Style, Toggle
@@ -272,7 +272,7 @@ def build_handle(
         Spread.ROOT_MEAN_SQUARE,
         MAX_DOTS_IN_ERRORS * best_error,
         sampling_deviations=np.sqrt(mean_errors.sampling_variance),
-        unit_sampling_draws=draw_normal(noise_kind),
+        unit_sampling_draws=draw_unit_sampling(noise_kind),
     )
     return Handle(
         "Bound",
@@ -282,7 +282,7 @@ def build_handle(
         "own_bound",
         is_integer=True,
         error_parts=errors_by_part,
-        user_bars=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        user_bars=(build_user_bars(histogram.sizes, histogram.users, "rows"),),
         dots=dots,
     )
 

@@ -17,7 +17,7 @@ from dpcore.answer.answer import (
     RelativeError,
     build_error_parts,
 )
-from dpcore.answer.axes import RANGE_SOURCE, ROWS_UNIT, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE_PHRASE, ROWS_UNIT, OutsideCounts
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
@@ -120,7 +120,7 @@ def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParam
             )
             sentences.append(
                 f"**{outside_counts.percent_text} of the values are clamped**{uncounted_clamping_phrase}: set L and "
-                f"U {RANGE_SOURCE}"
+                f"U {RANGE_SOURCE_PHRASE}"
             )
     sentences += _describe_target(solution, parameters)
     if isinstance(problem, PrivateCountsProblem):
@@ -167,7 +167,7 @@ def warn_of_leaks(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
         return [standard.warn_of_leak("this bound was")]
     safer_cap_text = wording.counted(_find_safer_cap(solution, parameters), "row")
     if not reads_values:
-        sentences, worst_case_phrase = [standard.ASSUMES_PUBLIC_COUNTS], ""
+        sentences, worst_case_phrase = [standard.PUBLIC_COUNTS_CAVEAT], ""
     else:
         sentences, worst_case_phrase = [VALUES_LEAK_SENTENCE], "σ² of the worst case and "
         if not solution.has_private_counts:
@@ -245,7 +245,7 @@ def describe_near_optimal(solution: MeanSolution) -> str:
         worse_caps_phrase = (
             "all other bounds" if max_cap < solution.problem.histogram.max_size else smaller_caps_phrase
         )
-        return standard.write_range(
+        return standard.write_near_optimal_range(
             min_cap, max_cap, "row", objective_text=objective_text, worse_choices_phrase=worse_caps_phrase
         )
     return f"bounds of {intervals_text} are within 5{wording.PERCENT} of {objective_text}."

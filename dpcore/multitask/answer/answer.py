@@ -8,8 +8,8 @@ from dpcore.answer import standard
 from dpcore.answer.answer import Answer
 from dpcore.answer.unit import state_unit
 from dpcore.code import forms
-from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.forms import FILE_ROW_FIELDS, OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -36,12 +36,12 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Off
     settings_of_all_forms |= {
         "disclosure": solution.tasks.disclosure,
         "delta": parameters.delta,
-    } | ROWS_OF_THE_FILE
+    } | FILE_ROW_FIELDS
     task_weight_settings: dict[str, Any] = {
         "exponent": weight_rule.exponent,
         # A user moves these sums by the root of the budget. The sums of algorithms 1 and 2 move by sqrt(2 beta), and
         # beta is calibrated for them: here it may be twice as large.
-        "budget": 2.0 * solution.budgets.exact_budget,
+        "weight_budget": 2.0 * solution.budgets.exact_budget,
         "inflation": _find_public_inflation(solution),
         "fills_every_budget": weight_rule.fit is BudgetFit.FULL,
     }
@@ -105,7 +105,7 @@ def build_answer(
         facts=words.build_facts(solution),
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, dataset),
-        near_optimal=standard.write_range(
+        near_optimal=standard.write_near_optimal_range(
             *near_optimal_exponents,
             symbol="μ",
             objective_text="the least total bound",

@@ -344,7 +344,7 @@ NOT_COMPARED = (
 )  # fmt: skip
 
 
-def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> MethodComparison:
+def compare_over_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> MethodComparison:
     """Build the comparison over epsilon of the error bound of all tasks under each division of the budget.
 
     All weights grow by one factor with the budget, so that the best mu and all comparisons are the same at

@@ -5,6 +5,6 @@ from dpcore.per_group.answer.solution import (
     NOT_COMPARED,
     DistributionSolution,
     PerGroupSolution,
-    against_epsilon,
+    compare_over_epsilon,
     solve,
 )

@@ -7,12 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, without_numbers
+from dpcore.answer.answer import Answer, ReleaseSetting, add_json_writer, build_without_numbers
 from dpcore.answer.methods import Methods, cite_program_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
 from dpcore.code import forms
-from dpcore.code.choice import GroupSelection, Quantity
+from dpcore.code.release_spec import GroupSelection, Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
 from dpcore.common.programs import choose_library
@@ -62,7 +62,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.OfferedPr
     for vector_choice in sorted(solution.vector_choices, key=lambda vector_choice: vector_choice.error):
         is_radial, max_norm = vector_choice.vector_rule is VectorRule.RADIAL, round_up(vector_choice.max_norm)
         form_name = f"{words.SCALING_FORM if is_radial else words.CAP_FORM}, bound {wording.number(max_norm)}"
-        bound_options = {"max_norm": max_norm, "is_scaled": is_radial}
+        bound_options = {"max_norm": max_norm, "scales_vector": is_radial}
         all_forms.append((form_name, QUANTITY_BY_STATISTIC[parameters.statistic], bound_options))
     base_options = _build_options(parameters, dataset, solution.value_column)
     noise_library = choose_library(parameters.program, parameters.mechanism)
@@ -93,7 +93,7 @@ def _build_options(parameters: PerGroupParameters, dataset: Dataset, value_colum
         "noise": parameters.mechanism,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,
-        **forms.ROWS_OF_THE_FILE,
+        **forms.FILE_ROW_FIELDS,
         **forms.mark_combined_groups(dataset),
         **dict(zip(("groups", "edges"), parameters.listed_groups, strict=True)),
     }
@@ -290,7 +290,7 @@ def build_answer(
             sections=build_sections(solution),
             plots={**answer.plots, **_list_plotters(solution, provenance)},
         )
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         f"{parameters.statistic.value} per group",
@@ -371,7 +371,7 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
 
 def build_refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:
     """Build an answer without numbers, for data that do not fit the question."""
-    return without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
+    return build_without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
 
 
 def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSetting:

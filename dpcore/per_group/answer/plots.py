@@ -10,8 +10,16 @@ import numpy as np
 
 from dpcore.answer import Axis, Cells, Column, Curve, Item, Level, Mark, Plot, Points, Style, linear_axis
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART
-from dpcore.answer.axes import sample_users
-from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars, draw_normal, draw_unit_noise
+from dpcore.answer.axes import build_user_bars
+from dpcore.answer.handle import (
+    Dots,
+    Handle,
+    SecondBound,
+    Spread,
+    UserBars,
+    draw_unit_noise,
+    draw_unit_sampling,
+)
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
@@ -380,7 +388,7 @@ def _build_dots(
         MAX_DOTS_IN_ERRORS * solution.pair_error,
         error_unit if error_unit in ("rows", "users") else "",
         errors_by_part.get(SAMPLING, errors_on_map),
-        draw_normal(noise_kind),
+        draw_unit_sampling(noise_kind),
         # Of an error whose parts are not known the size alone is drawn, and the line above the dots says so.
         dots_name="groups" if errors_by_part else "errors of this size",
     )
@@ -394,13 +402,15 @@ def _sample_users(solution: PairSolution, is_amount_first: bool) -> tuple[UserBa
     groups_per_user, user_counts, amounts, pair_counts = solution.bounded_sizes
     # The line below the bars names the bound that cuts them.
     bars_of_both_bounds = [
-        sample_users(groups_per_user, user_counts, "rows", is_cut_by_second=is_amount_first)
+        build_user_bars(groups_per_user, user_counts, "rows", second_bound_cuts=is_amount_first)
     ]
     positive_mask = amounts > 0.0
     if positive_mask.any():
         amounts_and_counts = amounts[positive_mask], pair_counts[positive_mask]
         bars_of_both_bounds.append(
-            sample_users(*amounts_and_counts, "rows", "user–group pair", is_cut_by_second=not is_amount_first)
+            build_user_bars(
+                *amounts_and_counts, "rows", "user–group pair", second_bound_cuts=not is_amount_first
+            )
         )
     bars_that_differ = tuple(
         bars for bars in bars_of_both_bounds if bars.contributions[0] > bars.contributions[-1]

@@ -276,7 +276,7 @@ class PerGroupSolution(PairSolution):
 NOT_COMPARED = ("own_groups", "own_amount")
 
 
-def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundComparison | str:
+def compare_over_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundComparison | str:
     """Build the comparison over epsilon of the best pair's groups and error, or return a sentence why there is none.
 
     For privately selected groups the page has its own curves over epsilon, which include the cost of selection.

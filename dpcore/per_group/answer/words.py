@@ -22,7 +22,7 @@ from dpcore.answer.answer import (
     RelativeError,
     build_error_parts,
 )
-from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE_PHRASE, OutsideCounts
 from dpcore.common import noise_error, wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, describe_program
@@ -210,7 +210,7 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
         if outside_counts is not None and outside_counts.exceeds_warning:
             sentences.append(
                 f"**{outside_counts.percent_text} of the values are clamped**, and no error here counts that: set L "
-                f"and U {RANGE_SOURCE}"
+                f"and U {RANGE_SOURCE_PHRASE}"
             )
         if solution.is_mean and solution.pair is not None:
             little_use_phrase = "" if solution.useful_mean_size else "**Of little use:** "
@@ -289,7 +289,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     """Describe the near-optimal range of L0 under the best bound within a group; empty if it was not computed."""
     if solution.near_optimal_groups is None or solution.pair is None:
         return ""
-    return standard.write_range(*solution.near_optimal_groups, "group")
+    return standard.write_near_optimal_range(*solution.near_optimal_groups, "group")
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
@@ -491,10 +491,10 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
 
 def _compare_standard_errors(solution: PerGroupSolution) -> str:
     """Compare the standard error of means, as estimates for a population, with that of independent rows."""
-    error_ratios = solution.compute_standard_error_ratios(noise_error.ASSUMED_SHARE)
+    error_ratios = solution.compute_standard_error_ratios(noise_error.ASSUMED_USER_SHARE)
     return (
         "for the population, the standard error before noise is "
         f"{wording.number(float(np.median(error_ratios)))} times that of independent rows in the median group and "
         f"{wording.number(float(error_ratios.max()))} times in the worst, at an intra-class correlation of "
-        f"{noise_error.ASSUMED_SHARE}."
+        f"{noise_error.ASSUMED_USER_SHARE}."
     )

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style, names_axis, share_axis
-from dpcore.answer.answer import Answer, add_choice
+from dpcore.answer.answer import Answer, add_json_writer
 from dpcore.answer.plot import Toggle
 from dpcore.answer.section import Cached, Figures, Label, Parts, SearchResult, Sections, Solver
 from dpcore.code.forms import OfferedPrograms
-from dpcore.code.several import SHARED_COUNT
+from dpcore.code.several import SHARED_COUNT_NAME
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import InvalidInput
@@ -223,7 +223,7 @@ def build_answer(
         sections=SECTIONS,
     )
     certificate = proofs[0][1] if proofs else None
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         "several numbers",
@@ -259,7 +259,7 @@ def _list_plan_entries(solution: PlanSolution, certificate: Certificate | None) 
 
 def _list_count_entries(line: AllocatedLine) -> dict[str, object]:
     """Return the JSON entries of a count of rows that only means need."""
-    return {"release": SHARED_COUNT, "parts_of_2_20": line.num_parts, "bound": line.bound}
+    return {"release": SHARED_COUNT_NAME, "parts_of_2_20": line.num_parts, "bound": line.bound}
 
 
 def _write_programs(solution: PlanSolution, dataset: Dataset) -> OfferedPrograms | None:

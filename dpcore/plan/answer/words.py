@@ -9,7 +9,7 @@ from dataclasses import replace
 from dpcore.answer import standard
 from dpcore.answer.answer import Number, Proof, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
-from dpcore.code.several import SHARED_COUNT
+from dpcore.code.several import SHARED_COUNT_NAME
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.noise_error import NoiseKind
@@ -376,7 +376,7 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         for line in solution.lines
     ]
     if solution.count_line is not None:
-        outcome_phrases[-1] += f"; {SHARED_COUNT} got {wording.percent(solution.count_line.share)}"
+        outcome_phrases[-1] += f"; {SHARED_COUNT_NAME} got {wording.percent(solution.count_line.share)}"
     shares_text = "; ".join(
         f"{line.label} got {wording.percent(line.share)}{outcome_text}"
         for line, outcome_text in zip(solution.lines, outcome_phrases, strict=True)

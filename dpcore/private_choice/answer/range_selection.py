@@ -42,7 +42,7 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
         disclosure=selection.facts,
         parameters=problem,
         code=_build_code(selection, dataset, request.release_epsilon),
-        write_choice=lambda: write_json(selection, request.number, request),
+        write_json=lambda: write_json(selection, request.number, request),
         bound=selection,
     )
 

@@ -321,18 +321,20 @@ def count_dropped(request: SelectionRequest, num_rows_by_name: Mapping[str, int]
 
     Args:
         request: What is selected.
-        num_rows_by_name: `UserAmounts.dropped_counts`.
+        num_rows_by_name: `UserAmounts.dropped_counts_by_name`.
     """
     dropped_names, problem = ["rows without a user"], request.problem
     if isinstance(problem, PrivatePairProblem) and problem.parameters.statistic is Statistic.SUM:
         dropped_names += ["cells without a number", "amounts below 0"]
     elif request.number is OtherBound.TOTAL:
         dropped_names += ["cells without a number", "totals below 0"]
-    dropped_counts = {dropped_name: num_rows_by_name.get(dropped_name, 0) for dropped_name in dropped_names}
+    dropped_counts_by_name = {
+        dropped_name: num_rows_by_name.get(dropped_name, 0) for dropped_name in dropped_names
+    }
     if isinstance(problem, PrivatePairProblem):
         num_groups = num_rows_by_name.get("groups", 0)
-        dropped_counts["groups beyond the list"] = max(num_groups - problem.num_groups, 0)
-    return dropped_counts
+        dropped_counts_by_name["groups beyond the list"] = max(num_groups - problem.num_groups, 0)
+    return dropped_counts_by_name
 
 
 def find_column(request: SelectionRequest, dataset: Dataset) -> str:
@@ -388,7 +390,7 @@ def build_answer(
         disclosure=selection.facts,
         parameters=card.parameters,
         code=build_code(selection, *release_arguments, value_range, range_facts, card.code),
-        write_choice=lambda: write_json(selection, request.number, request),
+        write_json=lambda: write_json(selection, request.number, request),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
     selections = [facts for facts in (selection.facts, range_facts) if facts is not None]
@@ -457,7 +459,7 @@ def build_code(
         column_name := selection.column or forms.find_summed_column(dataset)
     ):
         form_name, quantity = "Clamp", Quantity.SUM
-        bound_fields = {"max_total": drawn_number, "value_column": column_name} | forms.ROWS_OF_THE_FILE
+        bound_fields = {"max_total": drawn_number, "value_column": column_name} | forms.FILE_ROW_FIELDS
     noise_library = None if card_code is None else card_code.library
     return forms.build_forms(epsilon, base_fields, [(form_name, quantity, bound_fields)], noise_library)
 

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from dpcore.answer import standard
-from dpcore.answer.answer import Answer, RelativeError, ReleaseSetting, add_choice
+from dpcore.answer.answer import Answer, RelativeError, ReleaseSetting, add_json_writer
 from dpcore.answer.limits import Limits
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import (
@@ -29,7 +29,7 @@ from dpcore.answer.section import (
     Solver,
     Window,
 )
-from dpcore.code.choice import Quantity
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import Program
@@ -226,7 +226,7 @@ def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
 
 def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     """Yield a search that simulates answers and, once there are some, their plot beside the exact distribution."""
-    yield f"**{standard.SIMULATION}**"
+    yield f"**{standard.SIMULATION_SENTENCE}**"
     range_note = f"From 10 to {MAX_REQUESTED_ANSWERS:,}."
     num_requested = yield Integer(
         "draws", "Answers to draw", (10, MAX_REQUESTED_ANSWERS), DEFAULT_DRAWS, 100, range_note
@@ -356,7 +356,7 @@ def build_answer(
         setting=build_setting(dataset, parameters),
         sections=SECTIONS,
     )
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         "quantile",

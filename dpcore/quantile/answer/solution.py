@@ -127,7 +127,7 @@ def build_problems(
     return (problem, *other_problems)
 
 
-def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
+def compare_over_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
     """Build the comparison of bound and rank error over epsilon, or return the sentence why there is none."""
     if dataset.values is None:
         return "These data have no values."

@@ -9,7 +9,6 @@ from dpcore.answer.answer import Number, Proof
 from dpcore.answer.axes import ROWS_UNIT, OutsideCounts
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.code import with_opendp, with_python
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import (
     Form,
     OfferedPrograms,
@@ -18,6 +17,7 @@ from dpcore.code.forms import (
     name_cap_form,
     name_smooth_form,
 )
+from dpcore.code.release_spec import Quantity
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.common.programs import Program
@@ -117,7 +117,7 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
     if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
         return ""
     smallest_bound, largest_bound = solution.near_optimal_bounds
-    return standard.write_range(
+    return standard.write_near_optimal_range(
         smallest_bound, largest_bound, "row", worse_choices_phrase="the next bounds tried"
     )
 
@@ -184,7 +184,7 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     fact_texts[noise_error.ASSUMPTION_LABEL] = (
         f"for the population, the standard error is {noise_factor_text} times that of independent rows at an "
         "intra-class "
-        f"correlation of {noise_error.ASSUMED_SHARE}."
+        f"correlation of {noise_error.ASSUMED_USER_SHARE}."
     )
     if solution.has_unavoidable_error:
         least_error_text = wording.percent(solution.least_error)
@@ -200,8 +200,8 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
 
 MECHANISM_TEXT_BY_PROGRAM = {
     Program.BEST: "of those compared, the one with the least error on the values",
-    Program.PYTHON: f"exponential mechanism on the weighted rank, {with_python.CANDIDATES:,} candidates",
-    Program.OPENDP: f"permute-and-flip on the rank, {with_opendp.CANDIDATES:,} candidates",
+    Program.PYTHON: f"exponential mechanism on the weighted rank, {with_python.NUM_CANDIDATES:,} candidates",
+    Program.OPENDP: f"permute-and-flip on the rank, {with_opendp.NUM_CANDIDATES:,} candidates",
     Program.TUMULT: "exponential mechanism on the rank",
     Program.PIPELINEDP: "tree of 65,536 leaves with Laplace noise on every node",
     Program.BIGQUERY: "tree of 65,536 leaves with Laplace noise on every node",
@@ -213,9 +213,9 @@ _TREE_CLAUSE = (
 )
 _DRAW_SENTENCES_BY_PROGRAM = {
     Program.BEST: "exponential, on the whole line under ν. No library draws it; plain Python comes nearest.",
-    Program.PYTHON: f"exponential, on {with_python.CANDIDATES:,} values laid evenly between the ends of ν, as plain "
-    "Python draws it.",
-    Program.OPENDP: f"permute-and-flip, on {with_opendp.CANDIDATES:,} values laid evenly between the ends of ν, as "
+    Program.PYTHON: f"exponential, on {with_python.NUM_CANDIDATES:,} values laid evenly between the ends of ν, as "
+    "plain Python draws it.",
+    Program.OPENDP: f"permute-and-flip, on {with_opendp.NUM_CANDIDATES:,} values laid evenly between the ends of ν, as "
     "OpenDP draws it.",
     Program.TUMULT: "exponential, uniform between L and U, as Tumult draws it.",
     Program.PIPELINEDP: f"PipelineDP {_TREE_CLAUSE}. One tree serves all quantiles.",
@@ -404,13 +404,15 @@ def _describe_draw(solution: QuantileSolution) -> str:
     if solution.mechanism is Program.OPENDP:
         sensitivity_text = "max(q, 1 − q) times the bound" if p.protects_users else "the bound"
         return (
-            f"The answer was picked from {with_opendp.CANDIDATES:,} candidates, laid evenly over the public range, by "
-            "permute-and-flip [@mckenna2020] as OpenDP draws it. The score is the distance in rank from the quantile, "
-            f"and one user moves it by {sensitivity_text}."
+            f"The answer was picked from {with_opendp.NUM_CANDIDATES:,} candidates, laid evenly over the public range, "
+            "by permute-and-flip [@mckenna2020] as OpenDP draws it. The score is the distance in rank from the "
+            f"quantile, and one user moves it by {sensitivity_text}."
         )
     base_text = "the public base distribution"
     if p.program is Program.PYTHON:
-        base_text = f"the uniform distribution on {with_python.CANDIDATES:,} candidates over the public range"
+        base_text = (
+            f"the uniform distribution on {with_python.NUM_CANDIDATES:,} candidates over the public range"
+        )
     draw_text = (
         f"The answer was drawn with a density proportional to {base_text} times exp(−ε d / (2W)) "
         "[@epasto2020, appendix B], with d the distance in weighted rank from the quantile and W the largest weight of "

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer import section, standard
-from dpcore.answer.answer import Answer, Number, RelativeError, add_choice
+from dpcore.answer.answer import Answer, Number, RelativeError, add_json_writer
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.section import BEHIND, Parts, Sections
-from dpcore.code.choice import Quantity
-from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.forms import FILE_ROW_FIELDS, OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.release_spec import Quantity
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, Neighbours, format_rounded_up
 from dpcore.common.progress import Stage
@@ -147,7 +147,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         f"{wording.agreeing(solution.num_users_at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
         noise_error.ASSUMPTION_LABEL: "errors of the model are assumed independent, also within a user. With a share "
-        f"ρ = {noise_error.ASSUMED_SHARE} of σ² between users, the standard error is "
+        f"ρ = {noise_error.ASSUMED_USER_SHARE} of σ² between users, the standard error is "
         f"{wording.number(correlated_error)}.",
     }
     if cap_curve is None:
@@ -160,7 +160,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         rank_deficient_text = f"up to {cap_phrase} per user: some draws were linearly dependent."
         text_by_heading["Bounds without an estimate"] = rank_deficient_text
     if solution.near_optimal_caps is not None:
-        near_optimal_text = standard.write_range(
+        near_optimal_text = standard.write_near_optimal_range(
             *solution.near_optimal_caps, "row", objective_text="the best bound's error"
         )
         text_by_heading["If you must bound rows per user"] = near_optimal_text
@@ -233,7 +233,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
 def write_forms(solution: RegressionSolution) -> OfferedPrograms | None:
     """Build the program that releases with the best weights, the only form; None if the settings allow none."""
     shared_settings = list_data_fields(solution.dataset) | {
-        **ROWS_OF_THE_FILE,
+        **FILE_ROW_FIELDS,
         "lower": solution.parameters.lower,
         "upper": solution.parameters.upper,
         "value_column": solution.unit,
@@ -389,7 +389,7 @@ def build_answer(
         error=math.sqrt(estimate.variance),
         relative_error=_measure_relative_error(solution),
     )
-    return add_choice(
+    return add_json_writer(
         answer,
         solution.dataset,
         "linear regression with private labels",

@@ -158,7 +158,7 @@ def count_clipped(dataset: Dataset, parameters: RegressionParameters) -> Outside
     return OutsideCounts(int(below_mask.sum()), int(above_mask.sum()), labels.size, "label")
 
 
-def against_epsilon(dataset: Dataset, parameters: RegressionParameters) -> str:
+def compare_over_epsilon(dataset: Dataset, parameters: RegressionParameters) -> str:
     """Return a sentence that points to the tab with errors over epsilon; both arguments are ignored."""
     return "The tab *Against ε* has the best weights and bounds at other ε."
 

@@ -5,7 +5,7 @@ from dpcore.total.answer.solution import (
     NOT_COMPARED,
     SignedSolution,
     TotalSolution,
-    against_epsilon,
+    compare_over_epsilon,
     explain_refusal,
     solve,
 )

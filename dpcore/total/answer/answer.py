@@ -11,12 +11,12 @@ from dpcore.answer.answer import (
     Answer,
     RelativeError,
     ReleaseSetting,
-    add_choice,
+    add_json_writer,
     build_error_parts,
-    without_numbers,
+    build_without_numbers,
 )
-from dpcore.code.choice import Quantity
 from dpcore.code.forms import find_summed_column
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.programs import Program
 from dpcore.common.strict_json import certificate_fields
@@ -99,7 +99,7 @@ def show_strategies(answer: Answer, dataset: Dataset) -> section.Parts:
     if simulated_points is not None:
         stopped_early_sentence = "Stopped early. " if simulated_points.is_cancelled else ""
         runs_text = f"{wording.counted(simulated_points.num_runs, 'run')} per point, ± 2 standard errors."
-        yield section.Note(f"{stopped_early_sentence}{runs_text} {standard.SIMULATION}")
+        yield section.Note(f"{stopped_early_sentence}{runs_text} {standard.SIMULATION_SENTENCE}")
         yield section.File(
             "Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(simulated_points)
         )
@@ -164,7 +164,7 @@ def build_answer(
         solution=solution,
         setting=build_setting(dataset, parameters),
     )
-    return add_choice(
+    return add_json_writer(
         answer,
         dataset,
         release_phrase,
@@ -264,7 +264,7 @@ def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
 
 def build_refused_answer(dataset: Dataset, parameters: TotalParameters) -> Answer:
     """Build the answer without numbers, for a column whose totals do not fit the question."""
-    return without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
+    return build_without_numbers(parameters, dataset.provenance, build_setting(dataset, parameters))
 
 
 def build_setting(dataset: Dataset, parameters: TotalParameters) -> ReleaseSetting:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpcore import total
 from dpcore.answer.answer import BIAS, NOISE, STYLE_BY_PART
-from dpcore.answer.axes import sample_users
+from dpcore.answer.axes import build_user_bars
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
 from dpcore.answer.plot import Axis, Band, Curve, Item, Level, Mark, Plot, Points, Style
 from dpcore.common import wording
@@ -63,7 +63,9 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
         name="Bound",
         initial_value=own_bound or best_choice.max_total,
         is_integer=problem.is_integer,
-        user_bars=(sample_users(problem.amounts.values, problem.amounts.users, unit.column_name or "rows"),),
+        user_bars=(
+            build_user_bars(problem.amounts.values, problem.amounts.users, unit.column_name or "rows"),
+        ),
     )
     alt_text = (
         f"The {NAME_BY_MEASURE[measure]} is smallest at a bound of {unit.format_amount(best_choice.max_total, 4)}: "
@@ -133,7 +135,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
             solution.error,
             name="Bound on either side",
             initial_value=own_bound or clipped_sum.sensitivity,
-            user_bars=(sample_users(amounts.values, amounts.users, solution.unit.column_name),),
+            user_bars=(build_user_bars(amounts.values, amounts.users, solution.unit.column_name),),
         )
     plot_title, alt_text = "Error of clipping on both sides", "Noise grows with the bound."
     return _build_plot(

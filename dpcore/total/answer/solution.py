@@ -251,7 +251,7 @@ NOT_COMPARED = list_fields_beside_data(TotalParameters)
 """Settings on which no part of the solution depends."""
 
 
-def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundComparison | str:
+def compare_over_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundComparison | str:
     """Build the comparison of the best bound and its error over epsilon.
 
     Return a sentence on why there is none if totals are negative, all 0 or missing.

@@ -9,7 +9,7 @@ from dpcore.answer import standard
 from dpcore.answer.answer import Number
 from dpcore.answer.methods import ChoiceSource, Methods, cite_program_noise, write_guarantee
 from dpcore.code import forms
-from dpcore.code.choice import Quantity
+from dpcore.code.release_spec import Quantity
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
@@ -74,10 +74,10 @@ def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
 def describe_near_optimal(solution: TotalSolution) -> str:
     """Write the range of bounds whose error stays near the best."""
     if not solution.unit.column_name:
-        return standard.write_range(*solution.near_optimal_bounds, "row")
+        return standard.write_near_optimal_range(*solution.near_optimal_bounds, "row")
     # In few digits, as an end may equal one user's total.
     smallest_bound, largest_bound = (float(f"{range_end:.3g}") for range_end in solution.near_optimal_bounds)
-    return standard.write_range(smallest_bound, largest_bound)
+    return standard.write_near_optimal_range(smallest_bound, largest_bound)
 
 
 def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
@@ -236,7 +236,7 @@ def write_forms(
     else:
         named_forms = [(forms.name_cap_form(solution.bound), Quantity.COUNT, {"max_rows": solution.bound})]
         return forms.build_forms(parameters.epsilon, shared_options, named_forms, noise_library)
-    form_options = bound_options | {"value_column": column} | forms.ROWS_OF_THE_FILE
+    form_options = bound_options | {"value_column": column} | forms.FILE_ROW_FIELDS
     return forms.build_forms(
         parameters.epsilon, shared_options, [("Clamp", Quantity.SUM, form_options)], noise_library
     )

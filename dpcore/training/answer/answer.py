@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from dpcore.answer import section
-from dpcore.answer.answer import Answer, add_choice
-from dpcore.code.choice import Quantity, Rule, Training
-from dpcore.code.forms import ROWS_OF_THE_FILE, OfferedPrograms, build_forms, list_data_fields
+from dpcore.answer.answer import Answer, add_json_writer
+from dpcore.code.forms import FILE_ROW_FIELDS, OfferedPrograms, build_forms, list_data_fields
+from dpcore.code.release_spec import ClassifierTraining, DescentRule, Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Stage
@@ -80,7 +80,7 @@ def choose_programs(solution: TrainingSolution) -> OfferedPrograms | None:
             name.removeprefix(level_prefix) for name in feature_names if name.startswith(level_prefix)
         )
         columns_with_levels.append((category_column, category_levels))
-    training_without_noise = Training(
+    training_without_noise = ClassifierTraining(
         number_ranges=numeric_ranges,
         category_levels=tuple(columns_with_levels),
         has_intercept=True if design is None else design.intercept,  # Generated rows have one.
@@ -97,7 +97,7 @@ def choose_programs(solution: TrainingSolution) -> OfferedPrograms | None:
         sampling_rate=mechanism.sampled,
     )
     shared_settings = list_data_fields(data.dataset) | {
-        **ROWS_OF_THE_FILE,
+        **FILE_ROW_FIELDS,
         "value_column": labelled_rows.label,
         "neighbours": mechanism.neighbours,
         "delta": mechanism.delta,
@@ -115,7 +115,7 @@ def choose_programs(solution: TrainingSolution) -> OfferedPrograms | None:
     return build_forms(mechanism.epsilon, shared_settings, forms)
 
 
-def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
+def _add_noise_settings(training: ClassifierTraining, mechanism: Mechanism, cell: Cell) -> ClassifierTraining:
     """Return the program's training with the noise of a cell and, unless steps are entered, the rule."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
         noise_plan = account.plan_noise(mechanism, cell.bound)
@@ -128,7 +128,7 @@ def _add_noise_settings(training: Training, mechanism: Mechanism, cell: Cell) ->
     rule_plan = account.plan_rule_noise(mechanism, bound_follows)
     faded_variance = compute_faded_variance(rule_plan.direction_noise_std)
     stable_step_share = 1.0 if bound_follows else min(cell.reach, 1.0)
-    step_rule = Rule(
+    step_rule = DescentRule(
         bounding_method=KEY_AND_NAME_BY_METHOD[cell.method][0],
         clip=cell.clip,
         unit_noise=rule_plan.unit_noise,
@@ -227,7 +227,7 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
         "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
         "W": 100.0 * solution.largest_weights,
-        "Runs": losses_by_cell.num_runs,
+        "Runs": losses_by_cell.run_counts,
         "Loss": losses_by_cell.means,
         "± noise": losses_by_cell.half_widths,
         "± users": losses_by_cell.users_half_widths,
@@ -338,7 +338,7 @@ def build_answer(
         error=solution.average(Measure.LOSS),
         relative_error=words.measure_relative_error(solution),
     )
-    return add_choice(
+    return add_json_writer(
         answer,
         solution.data.dataset,
         "private linear classifier",
@@ -392,7 +392,7 @@ def _list_method_entries(solution: TrainingSolution) -> list[dict[str, object]]:
             "bound": None if cell.method is Method.FOLLOWED else cell.reach,
             "row_clip": cell.clip,
             "largest_user_weight": finite_or_none(float(solution.largest_weights[i])),
-            "runs": int(losses_by_cell.num_runs[i]),
+            "runs": int(losses_by_cell.run_counts[i]),
             **{
                 score_key: finite_or_none(float(scores_by_cell[i]))
                 for score_key, scores_by_cell in scores_by_key.items()

@@ -159,7 +159,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
         measure_name: scores_by_cell.means,
         "half_width_95": scores_by_cell.half_widths,
         "half_width_95_users": scores_by_cell.users_half_widths,
-        "runs": scores_by_cell.num_runs.astype(np.float64),
+        "runs": scores_by_cell.run_counts.astype(np.float64),
         **{
             f"{measure_name}_{reference_key}": np.full(len(cells), reference_score)
             for reference_key, reference_score in ref_scores._asdict().items()

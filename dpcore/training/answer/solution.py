@@ -222,7 +222,7 @@ class TrainingSolution:
 NOT_COMPARED = ("bound", "bounded_by", "pace", "runs", "splits", "radius", *GENERATOR_FIELDS, "source")
 
 
-def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> BoundComparison:
+def compare_over_epsilon(data: TrainingData, parameters: TrainingParameters) -> BoundComparison:
     """Build the comparison over epsilon by theory: functions for best bound and predicted excess loss.
 
     Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.

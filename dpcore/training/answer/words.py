@@ -121,7 +121,7 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
         return "this method sets its own bound."
     is_unbounded = highest_bound == solution.reaches[solution.table.find_cell_indices(method)[-1]]
     objective_phrase = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
-    return standard.write_range(
+    return standard.write_near_optimal_range(
         solution.best_cell.lowest_near_optimal,
         highest_bound,
         symbol="h",

@@ -50,12 +50,14 @@ def read_questions(folder_names: Iterable[str]) -> tuple[Question, ...]:
 
 
 PAGES = read_questions(PAGE_FOLDERS)
-QUESTIONS = {question.name: question for question in (*PAGES, *read_questions(STEP_FOLDERS))}
+QUESTION_BY_NAME = {question.name: question for question in (*PAGES, *read_questions(STEP_FOLDERS))}
 """The questions of pages and of steps, by folder."""
-FIELD_KEYS = frozenset(question.get_key(name) for question in QUESTIONS.values() for name in question.fields)
+FIELD_KEYS = frozenset(
+    question.get_key(name) for question in QUESTION_BY_NAME.values() for name in question.fields
+)
 """The session keys of all fields."""
 PRIVATE_SELECTION_STEP = next(
-    (question for question in QUESTIONS.values() if question.selects_bounds_privately), None
+    (question for question in QUESTION_BY_NAME.values() if question.selects_bounds_privately), None
 )
 """The step that chooses the bounds of other questions privately; None where there is none."""
 PLAN_PAGE = next((question for question in PAGES if question.is_budget_plan), None)

@@ -62,7 +62,7 @@ CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
 """The run of the page that is drawn now; None outside of pages."""
 
 
-def request_to_open(show_dialog: Callable[..., None], *arguments: Any) -> None:
+def request_dialog(show_dialog: Callable[..., None], *arguments: Any) -> None:
     """Have this run of the app open a dialog with these arguments; for callbacks."""
     st.session_state[keys.REQUESTED_DIALOG] = show_dialog, arguments
 

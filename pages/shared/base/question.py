@@ -28,7 +28,7 @@ DEFAULT_VALUE_BOUNDS = (0.0, 1.0)
 """Values in [0, 1], as shares and answers of yes or no are."""
 
 
-def round_out(lowest_value: float, highest_value: float) -> tuple[float, float]:
+def round_range_outward(lowest_value: float, highest_value: float) -> tuple[float, float]:
     """Return bounds around [low, high] and 0, each 0 or ±1, 2 or 5 times a power of ten; (0, 1) if both would be 0.
 
     Ends whose magnitude is below the least of `VALUE_BOUND_RANGE` become 0. Half of its largest is the most.
@@ -100,7 +100,7 @@ def propose_range(
         if dataset.is_private
         else initial_ends
         if value_limits is None
-        else round_out(*value_limits)
+        else round_range_outward(*value_limits)
     )
     new_ends = DEFAULT_VALUE_BOUNDS if dataset.has_shares else new_ends
     if dataset.values is not None and dataset.values.bins is not None:
@@ -261,7 +261,7 @@ class Question:
         """
         assert self.parameters_type is not None
         known_names = set(stored_names)
-        lasting_names = {name for name in known_names & set(self.fields) if not self.fields[name].renewed}
+        lasting_names = {name for name in known_names & set(self.fields) if not self.fields[name].is_renewed}
         if not lasting_names - set(self.proposed_field_names):
             return {}
         newer_names = self.fields.keys() - known_names
@@ -279,7 +279,7 @@ class Question:
     @functools.cached_property
     def _session_keys(self) -> dict[str, str]:
         entry_names = *self.fields, *self.origins_by_entry, "against_job"
-        return _Keys({entry_name: f"{self.name}.{entry_name}" for entry_name in entry_names})
+        return _SessionKeys({entry_name: f"{self.name}.{entry_name}" for entry_name in entry_names})
 
     @functools.cached_property
     def widget_keys(self) -> dict[str, str]:
@@ -351,7 +351,7 @@ class Question:
         )
 
 
-class _Keys(dict[str, str]):
+class _SessionKeys(dict[str, str]):
     """Session keys by name."""
 
     def __missing__(self, entry_name: str) -> str:

@@ -75,10 +75,10 @@ BADGE_BY_VERDICT = {
 }
 
 
-def write_badge(disclosure: Provenance, text: str = "", result_noun: str = "") -> str:
+def write_badge(disclosure: Provenance, replacing_text: str = "", result_noun: str = "") -> str:
     """Write the badge of a disclosure as Markdown, after ``result_noun`` if one is given; a release shows its ε.
 
-    A simulation on public data says that nothing is released. ``text`` replaces all words, not the colour.
+    A simulation on public data says that nothing is released. ``replacing_text`` replaces all words, not the colour.
     """
     badge_text, color, icon = BADGE_BY_DISCLOSURE[classify(disclosure)]
     if isinstance(disclosure, ReleaseFacts):
@@ -87,7 +87,7 @@ def write_badge(disclosure: Provenance, text: str = "", result_noun: str = "") -
         badge_text = "nothing is released"
     if result_noun:
         badge_text = f"{result_noun}: {badge_text if badge_text[1].isupper() else badge_text.lower()}"
-    return _write_chip(text or badge_text, color, icon)
+    return _write_chip(replacing_text or badge_text, color, icon)
 
 
 def _write_chip(chip_text: str, color: str, icon_code: str) -> str:
@@ -124,7 +124,7 @@ def draw_answer(
         run.answer_card = card
         bound_selection = get_private_selection(card)
         if run.has_private_data and (selection_module := import_selection_module()) is not None:
-            card = selection_module.with_range((bound_selection and bound_selection.card) or card)
+            card = selection_module.add_range_cost((bound_selection and bound_selection.card) or card)
     if run is not None and run.shown_card is None:
         run.shown_card = card
     is_selection_open = bound_selection is not None and bound_selection.is_open(f"{card_key}_draw")
@@ -192,7 +192,7 @@ def _request_code_dialog(card: Answer, card_key: str, form_name_start: str = "")
         (i for i, form_name in enumerate(form_names) if form_name.startswith(form_name_start)), 0
     )
     st.session_state[keys.CODE_FORM_PREFIX + card_key] = form_index
-    page_run.request_to_open(_draw_code_dialog, card.code, card.disclosure, card_key)
+    page_run.request_dialog(_draw_code_dialog, card.code, card.disclosure, card_key)
 
 
 def _draw_headline_and_badges(card: Answer, card_key: str, is_final: bool, badge_text: str) -> None:
@@ -206,7 +206,7 @@ def _draw_headline_and_badges(card: Answer, card_key: str, is_final: bool, badge
     error_text = ""
     if card.numbers:
         first_number = card.numbers[0]
-        split_phrase, size_texts, split_note = card.error_split
+        split_phrase, size_texts, split_note = card.error_split_texts
         sized_parts = zip(card.error_parts, size_texts, strict=True)
         part_texts = [
             (p.name, size_text, LINE_BY_STYLE[STYLE_BY_PART[p.name]]["color"]) for p, size_text in sized_parts
@@ -229,22 +229,24 @@ def _draw_headline_and_badges(card: Answer, card_key: str, is_final: bool, badge
             is_final,
         )
     run = page_run.CURRENT_RUN.get()
-    badge = write_badge(card.disclosure, badge_text, "" if run is None else run.question.result_noun)
+    badge_markdown = write_badge(card.disclosure, badge_text, "" if run is None else run.question.result_noun)
     relative_error, help_text = card.relative_error, f"{wording.capital(card.disclosure.label)}."
     verdict_chip = "" if is_final else _write_chip("Preliminary", "gray", ":material/hourglass_top:")
     if relative_error is None:
-        badges_text = f"{verdict_chip} {badge}".lstrip()
+        badges_text = f"{verdict_chip} {badge_markdown}".lstrip()
     else:
         verdict_text = f"{wording.capital(relative_error.verdict.value)} ({relative_error.limit_text})"
         # As high before the final answer as after it, so that nothing jumps when that arrives.
         verdict_chip = verdict_chip or _write_chip(verdict_text, *BADGE_BY_VERDICT[relative_error.verdict])
-        reason = wording.capital(f"{relative_error.error_phrase} {relative_error.text}.")
+        error_sentence = wording.capital(f"{relative_error.error_phrase} {relative_error.text}.")
         # The error above may be another one, or say something else of itself.
         is_error_shown = relative_error.text in error_text or relative_error.remark
         badges_text = (
-            f"{verdict_chip} {badge}" if is_error_shown else f"{verdict_chip} :small[{reason}]\n\n{badge}"
+            f"{verdict_chip} {badge_markdown}"
+            if is_error_shown
+            else f"{verdict_chip} :small[{error_sentence}]\n\n{badge_markdown}"
         )
-        help_text = f"{reason} {help_text}"
+        help_text = f"{error_sentence} {help_text}"
     badges_text += (
         f" {_write_chip(card.unit_text, 'gray', ':material/calendar_month:')}" if card.unit_text else ""
     )
@@ -264,8 +266,8 @@ def get_private_selection(card: Answer) -> Any | None:
 def import_selection_module(module_name: str = "on_card") -> Any | None:
     """Return the module of this name of the question that selects bounds privately; None without such a question.
 
-    Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. ``with_range(card)`` adds the cost
-    of the card's drawn range to the card, and ``divide_total`` replaces a total epsilon in a page's parameters.
+    Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. ``add_range_cost(card)`` adds the
+    cost of the card's drawn range to the card, and ``divide_total`` replaces a total epsilon in a page's parameters.
     """
     question = catalogue.PRIVATE_SELECTION_STEP
     return None if question is None else importlib.import_module(f"pages.{question.name}.{module_name}")
@@ -282,22 +284,22 @@ def divide_total(question: Question, data: Any, parameters: Any) -> tuple[Any, s
     return parameters_and_sentence
 
 
-def offer_range(dataset: Dataset) -> None:
+def draw_range_button(dataset: Dataset) -> None:
     """Draw the button that leads to a private draw of the range, if the data are private and have values."""
     if (selection_module := import_selection_module()) is not None:
-        selection_module.offer_range(dataset)
+        selection_module.draw_range_button(dataset)
 
 
-def offer_histogram(dataset: Dataset) -> None:
+def draw_histogram_step(dataset: Dataset) -> None:
     """Draw the step that releases a DP histogram in place of the data, and what was chosen with DP so far."""
     if (selection_module := import_selection_module("actions")) is not None:
-        selection_module.draw(dataset)
+        selection_module.draw_histogram_step(dataset)
 
 
 @page_run.open_as_dialog("Code", "code")
-def _draw_code_dialog(code_choice: OfferedPrograms, disclosure: Provenance, card_key: str) -> None:
+def _draw_code_dialog(offered_programs: OfferedPrograms, disclosure: Provenance, card_key: str) -> None:
     """Show the code for a card in a dialog."""
-    code_panel.draw_code(code_choice, card_key)
+    code_panel.draw_code(offered_programs, card_key)
     draw_label(disclosure)
 
 
@@ -413,9 +415,9 @@ def draw_file_button(
 
 
 def draw_file_buttons(
-    files: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance
+    file_specs: Iterable[tuple[str, str, Callable[[], str | bytes]]], disclosure: Provenance
 ) -> None:
     """Draw buttons beside each other that download files: label, name and content of each."""
     with st.container(horizontal=True):
-        for button_label, base_name, make_content in files:
-            draw_file_button(button_label, base_name, disclosure, make_content)
+        for button_label, base_name, write_content in file_specs:
+            draw_file_button(button_label, base_name, disclosure, write_content)

@@ -54,7 +54,7 @@ def list_spent_lines(ledger: Ledger, note_text: str = "") -> tuple[Line, ...]:
     )
 
 
-def list_lines(
+def list_release_lines(
     releases: Sequence[Any],
     ledger: Ledger,
     subject_text: str,
@@ -141,8 +141,8 @@ class Releases:
         remaining_pairs = [
             (facts, kept_mark) for facts, kept_mark in releases_and_marks if kept_mark != cancelled_mark
         ]
-        releases = tuple(facts for facts, _ in remaining_pairs)
-        self._store(Ledger(releases, tuple(kept_mark for _, kept_mark in remaining_pairs)))
+        remaining_releases = tuple(facts for facts, _ in remaining_pairs)
+        self._store(Ledger(remaining_releases, tuple(kept_mark for _, kept_mark in remaining_pairs)))
 
     def _charge(self, facts: ReleaseFacts) -> None:
         """Add a release to the account."""

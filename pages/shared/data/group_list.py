@@ -21,12 +21,12 @@ ENTRY_ORIGINS = FieldOrigin.DATA.each(*(f"{ENTRY_PREFIX}{name}" for name in ("fi
 """Names of the session entries of the upload, under its question."""
 
 
-def draw_group_list(question: Question, has_field: bool = True) -> None:
+def draw_group_list(question: Question, includes_field: bool = True) -> None:
     """Draw the field of the groups, one a line, and the upload that fills it; no upload on a public demo.
 
-    The question has a field ``groups``, and `ENTRY_ORIGINS`. Without ``has_field`` the field stands elsewhere.
+    The question has a field ``groups``, and `ENTRY_ORIGINS`. Without ``includes_field`` the field stands elsewhere.
     """
-    if has_field:
+    if includes_field:
         fields.draw_field(question, "groups")
     if access.is_served():
         return
@@ -43,8 +43,8 @@ def _read_group_list(question: Question, uploader: Uploader, files: list[Uploade
     """Fill the field with the lines of an uploaded file, or store why it is refused."""
     try:
         st.session_state[question.widget_keys["groups"]] = files[0].getvalue().decode("utf-8-sig")
-        uploader.refuse(())
+        uploader.store_problems(())
     except UnicodeDecodeError:
         problem = InputProblem("the list is no text in UTF-8", remedy="Save it as UTF-8, one name a line")
-        uploader.refuse([problem], [files[0].name])
-    uploader.drop(files)
+        uploader.store_problems([problem], [files[0].name])
+    uploader.drop_files(files)

@@ -53,19 +53,19 @@ class _WaitingFile:
         table: Its rows.
         account: The SHA-256 digest of its content.
         levels_by_column: Distinct texts of the columns that were asked for, by name.
-        numeric_by_column: Whether the columns that were asked for hold numbers, by name.
+        is_numeric_by_column: Whether the columns that were asked for hold numbers, by name.
     """
 
     table: tables.Table
     account: str
     levels_by_column: dict[str, tuple[str, ...]]
-    numeric_by_column: dict[str, bool]
+    is_numeric_by_column: dict[str, bool]
 
     def is_numeric(self, column: str) -> bool:
         """Return True if a column holds numbers."""
-        if column not in self.numeric_by_column:
-            self.numeric_by_column[column] = design_matrix.is_numeric(self.table, column)
-        return self.numeric_by_column[column]
+        if column not in self.is_numeric_by_column:
+            self.is_numeric_by_column[column] = design_matrix.is_numeric(self.table, column)
+        return self.is_numeric_by_column[column]
 
     def list_levels(self, column: str) -> tuple[str, ...]:
         """List the distinct texts of a column."""
@@ -76,18 +76,18 @@ class _WaitingFile:
 
 @dataclass(frozen=True)
 class TableUpload:
-    """The upload of one page.
+    """The upload of one page: its texts, and the functions that check and build what it keeps.
 
     Attributes:
         question: The page's question; ``loaded`` under it holds what ``build_entry`` makes.
         uploader_label: What the table must hold, on the uploader.
         label_prompt: Label of the widget that chooses the column to predict.
         public_help: Help on the choice whether the data are public.
-        build: Makes the data from table, design and disclosure; raises `InvalidInput`.
+        build_dataset: Makes the data from table, design and disclosure; raises `InvalidInput`.
         build_entry: Makes the object that the page keeps, from the data, the description of the file's content, and the
             design. The object has ``dataset`` and ``account``, and ``design`` if the page needs it. A session file has
             these too, with None for a missing design.
-        check: Raises `InvalidInput` for data of a session file that the page cannot use.
+        check_dataset: Raises `InvalidInput` for data of a session file that the page cannot use.
         allows_classes: True if the label may be words, of which one counts as 1.
         must_list_levels: True if the levels of private categories must be listed, as a release names them.
         column_field_prefix: Beginning of the names of fields about single columns; empty if there are none.
@@ -98,9 +98,9 @@ class TableUpload:
     uploader_label: str
     label_prompt: str
     public_help: str
-    build: Callable[[tables.Table, Design, Disclosure], Dataset]
+    build_dataset: Callable[[tables.Table, Design, Disclosure], Dataset]
     build_entry: Callable[[Dataset, str, Design | None], Any]
-    check: Callable[[Dataset], object] = lambda data: None
+    check_dataset: Callable[[Dataset], object] = lambda data: None
     allows_classes: bool = False
     must_list_levels: bool = False
     column_field_prefix: str = ""
@@ -111,7 +111,7 @@ class TableUpload:
         """Return the uploader."""
         return uploads.Uploader(self.question)
 
-    def role_key(self, role: str, column: str = "") -> str:
+    def get_role_key(self, role: str, column: str = "") -> str:
         """Return the session key of a choice about columns.
 
         Args:
@@ -133,15 +133,15 @@ class TableUpload:
         help_text = "Up to 200 MB. The file is read on this computer; nothing is sent away."
         self.uploader.show(self.uploader_label, help_text, self._read_file)
 
-    def is_waiting(self) -> bool:
+    def has_waiting_file(self) -> bool:
         """Return True if a file was read and is not in use yet."""
         return st.session_state.get(self.question.get_key("table")) is not None
 
     def show_choices(self) -> None:
         """Ask what the columns of a waiting file mean; below, show the problems of the last file."""
-        open_file: _WaitingFile | None = st.session_state.get(self.question.get_key("table"))
-        if open_file is not None:
-            self._show_columns(open_file)
+        waiting_file: _WaitingFile | None = st.session_state.get(self.question.get_key("table"))
+        if waiting_file is not None:
+            self._show_columns(waiting_file)
         self.uploader.show_problems()
 
     def _read_file(self, files: list[UploadedFile]) -> None:
@@ -154,7 +154,7 @@ class TableUpload:
             if len(table.columns) < 2:
                 raise refuse("one column is not enough: a label and a user are needed")
         except Exception as error:  # Whatever it is, the page stays usable.
-            self.uploader.refuse(describe_error(error), [uploaded_file.name])
+            self.uploader.store_problems(describe_error(error), [uploaded_file.name])
         else:
             file_digest = hashlib.sha256(file_bytes).hexdigest()
             state[self.question.get_key("table")] = _WaitingFile(table, file_digest, {}, {})
@@ -164,23 +164,25 @@ class TableUpload:
             guesses_by_role |= {"intercept": design.intercept, "categories": category_columns}
             guesses_by_role |= {"positive": "", "features": [f.column for f in design.features]}
             for role, guessed_choice in guesses_by_role.items():
-                state[self.role_key(role)] = guessed_choice
+                state[self.get_role_key(role)] = guessed_choice
             state[self.question.get_key("public")] = Disclosure.PRIVATE
-        self.uploader.drop(files)
+        self.uploader.drop_files(files)
 
-    def _show_columns(self, open_file: _WaitingFile) -> None:
+    def _show_columns(self, waiting_file: _WaitingFile) -> None:
         """Show the file, the choice of roles, and the buttons to use or discard it."""
-        table, column_names = open_file.table, open_file.table.columns
+        table, column_names = waiting_file.table, waiting_file.table.columns
         uploads.show_file_head(table.name, wording.counted(len(table.frame), "row"), len(column_names), table)
         with st.grid(3):
-            self._ask(st.selectbox, self.label_prompt, "label", column_names)
-            self._show_classes(open_file)
+            self._draw_role_widget(st.selectbox, self.label_prompt, "label", column_names)
+            self._show_classes(waiting_file)
             placeholder = "Choose a column"
-            self._ask(
+            self._draw_role_widget(
                 st.selectbox, "User: whose row it is", "user", column_names, None, placeholder=placeholder
             )
-            self._ask(st.multiselect, "Features: what it is predicted from", "features", column_names)
-            self._show_categories(open_file)
+            self._draw_role_widget(
+                st.multiselect, "Features: what it is predicted from", "features", column_names
+            )
+            self._show_categories(waiting_file)
         design: Design | None = None
         try:
             design = self._build_design()
@@ -194,9 +196,9 @@ class TableUpload:
         button_keys = f"{question.name}_use", f"{question.name}_discard"
         is_confirmed = uploads.draw_use_and_discard(*button_keys, self._discard_file)
         if is_confirmed and design is not None:
-            self._use_file(open_file, design)
+            self._use_file(waiting_file, design)
 
-    def _ask(
+    def _draw_role_widget(
         self,
         draw_widget: Callable[..., Any],
         widget_label: str,
@@ -209,17 +211,17 @@ class TableUpload:
         draw_widget(
             widget_label,
             *widget_arguments,
-            key=self.role_key(role, column),
+            key=self.get_role_key(role, column),
             persist_state="session",
             **widget_options,
         )
 
-    def _show_classes(self, open_file: _WaitingFile) -> None:
+    def _show_classes(self, waiting_file: _WaitingFile) -> None:
         """Ask which class counts as 1 if classes are allowed and labels are words or over 2 numbers; else set none."""
-        state, class_key = st.session_state, self.role_key("positive")
-        label_column = state[self.role_key("label")]
-        label_has_words = not open_file.is_numeric(label_column)
-        levels = open_file.list_levels(label_column) if self.allows_classes else ()
+        state, class_key = st.session_state, self.get_role_key("positive")
+        label_column = state[self.get_role_key("label")]
+        label_has_words = not waiting_file.is_numeric(label_column)
+        levels = waiting_file.list_levels(label_column) if self.allows_classes else ()
         if not self.allows_classes or (not label_has_words and len(levels) <= 2):
             state[class_key] = ""
             return
@@ -229,48 +231,50 @@ class TableUpload:
         if label_has_words and not self._is_private() and len(levels) <= MAX_LISTED_CLASSES:
             if state.get(class_key) not in levels:
                 state[class_key] = None
-            self._ask(st.selectbox, question_text, "positive", levels, help=help_text)
+            self._draw_role_widget(st.selectbox, question_text, "positive", levels, help=help_text)
             return
         state[class_key] = state.get(class_key) or ""
         help_text += " A release names it, so take it from what the column can be, as it stands in the file."
-        self._ask(st.text_input, question_text, "positive", max_chars=200, help=help_text)
+        self._draw_role_widget(st.text_input, question_text, "positive", max_chars=200, help=help_text)
 
-    def _show_categories(self, open_file: _WaitingFile) -> None:
+    def _show_categories(self, waiting_file: _WaitingFile) -> None:
         """Ask which features are categories, for the reference or the levels of each, and if there is an intercept."""
-        state, categories_key = st.session_state, self.role_key("categories")
-        feature_columns: list[str] = state[self.role_key("features")]
+        state, categories_key = st.session_state, self.get_role_key("categories")
+        feature_columns: list[str] = state[self.get_role_key("features")]
         state[categories_key] = [
             column for column in state.get(categories_key, []) if column in feature_columns
         ]
         help_text = (
             "A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers."
         )
-        self._ask(
+        self._draw_role_widget(
             st.multiselect, "Of these, as categories (one-hot)", "categories", feature_columns, help=help_text
         )
         for column in state[categories_key]:
             column_text = wording.plain(column, 30)
-            if self._lists_levels():
+            if self._asks_for_levels():
                 help_text = (
                     "Public: what the column can be, not what these rows hold, as a release names every level. The "
                     "first is the reference; unlisted levels count as it."
                 )
                 widget_label = f"Levels of {column_text}, one in each line"
-                self._ask(st.text_area, widget_label, "levels", column=column, help=help_text)
-            elif levels := open_file.list_levels(column)[: design_matrix.MAX_LEVELS + 1]:
-                reference_key = self.role_key("reference", column)
+                self._draw_role_widget(st.text_area, widget_label, "levels", column=column, help=help_text)
+            elif levels := waiting_file.list_levels(column)[: design_matrix.MAX_LEVELS + 1]:
+                reference_key = self.get_role_key("reference", column)
                 if state.get(reference_key) not in levels:
                     state[reference_key] = levels[0]
                 help_text = "It gets no feature: the others' coefficients are differences from it."
                 widget_label = f"Reference level of {column_text}"
-                self._ask(st.selectbox, widget_label, "reference", levels, column=column, help=help_text)
-        self._ask(st.toggle, "Intercept", "intercept", help="A feature that is 1 in every row.")
+                self._draw_role_widget(
+                    st.selectbox, widget_label, "reference", levels, column=column, help=help_text
+                )
+        self._draw_role_widget(st.toggle, "Intercept", "intercept", help="A feature that is 1 in every row.")
 
     def _is_private(self) -> bool:
         """Return True unless the person has said that the data are public."""
         return st.session_state.get(self.question.get_key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
 
-    def _lists_levels(self) -> bool:
+    def _asks_for_levels(self) -> bool:
         """Return True if a person must list the levels of categories: a release of private data names them."""
         return self.must_list_levels and self._is_private()
 
@@ -282,7 +286,7 @@ class TableUpload:
         """
         role_names = ("label", "user", "features", "categories", "intercept", "positive")
         choice_by_role: dict[str, Any] = {
-            role: st.session_state.get(self.role_key(role)) for role in role_names
+            role: st.session_state.get(self.get_role_key(role)) for role in role_names
         }
         if choice_by_role["user"] is None:
             raise refuse("no name says who a row belongs to", remedy="Choose the column of the user")
@@ -302,26 +306,26 @@ class TableUpload:
 
     def _build_category(self, column: str) -> Feature:
         """Return a feature that is a category, with its reference level or its listed levels."""
-        role = "levels" if self._lists_levels() else "reference"
-        entered_text = st.session_state.get(self.role_key(role, column)) or ""
+        role = "levels" if self._asks_for_levels() else "reference"
+        entered_text = st.session_state.get(self.get_role_key(role, column)) or ""
         if role == "levels" and str(entered_text).strip():
             return design_matrix.read_levels(column, entered_text)
-        # Of listed levels nothing is written yet: `build` says that it must be.
+        # Of listed levels nothing is written yet: `build_dataset` says that it must be.
         return Feature(column, FeatureKind.CATEGORIES, entered_text if role == "reference" else "")
 
-    def _use_file(self, open_file: _WaitingFile, design: Design) -> None:
+    def _use_file(self, waiting_file: _WaitingFile, design: Design) -> None:
         """Put the file's data to use on the page, or store why they are refused."""
         try:
             with st.spinner("Reading the columns…"):
-                dataset = self.build(
-                    open_file.table, design, st.session_state[self.question.get_key("public")]
+                dataset = self.build_dataset(
+                    waiting_file.table, design, st.session_state[self.question.get_key("public")]
                 )
         except Exception as error:  # Whatever it is, the page stays usable.
-            self.uploader.refuse(describe_error(error))
+            self.uploader.store_problems(describe_error(error))
             return
         self._clear_settings()
         st.session_state[self.question.get_key("loaded")] = self.build_entry(
-            dataset, open_file.account, design
+            dataset, waiting_file.account, design
         )
         self._discard_file()
         st.rerun()
@@ -333,7 +337,7 @@ class TableUpload:
         for field_name, field in self.question.fields.items():
             widget_key = self.question.get_key(field_name)
             if (
-                field.renewed
+                field.is_renewed
                 and field.origin is FieldOrigin.OWN_DATA
                 and awaited_by_key.get(widget_key) != state.get(widget_key)
             ):
@@ -345,7 +349,7 @@ class TableUpload:
     def _discard_file(self) -> None:
         """Forget the waiting file and the problems of the last one."""
         st.session_state[self.question.get_key("table")] = None
-        self.uploader.refuse(())
+        self.uploader.store_problems(())
 
 
 def draw_data_choice(
@@ -396,6 +400,6 @@ def show_table_upload(upload: TableUpload) -> Any | None:
     if table_entry is not None:
         for note in table_entry.dataset.notes:
             st.caption(plain(note, 600))
-    elif not upload.is_waiting() and not access.is_served():
+    elif not upload.has_waiting_file() and not access.is_served():
         st.caption("For example a table of ratings. A link does not carry uploaded data.")
     return table_entry

@@ -38,15 +38,15 @@ class Uploader:
 
     Attributes:
         question: The page's question.
-        prefix: What its names in the session begin with.
+        entry_prefix: What its names in the session begin with.
     """
 
     question: Question
-    prefix: str = ""
+    entry_prefix: str = ""
 
-    def _key(self, entry_name: str) -> str:
+    def _get_key(self, entry_name: str) -> str:
         """Return the session key of one of the uploader's entries."""
-        return self.question.get_key(self.prefix + entry_name)
+        return self.question.get_key(self.entry_prefix + entry_name)
 
     def show(
         self,
@@ -56,17 +56,17 @@ class Uploader:
         takes_several: bool = False,
     ) -> None:
         """Show the uploader; ``read_files`` gets new files, even one as a list, and is to call `drop` at its end."""
-        widget_key = f"{self._key('file_')}{st.session_state.setdefault(self._key('round'), 0)}"
+        widget_key = f"{self._get_key('file_')}{st.session_state.setdefault(self._get_key('round'), 0)}"
         st.file_uploader(
             uploader_label,
             key=widget_key,
             accept_multiple_files=takes_several,
-            on_change=self._call_back,
+            on_change=self._pass_files,
             args=(widget_key, read_files),
             help=help_text,
         )
 
-    def _call_back(self, widget_key: str, read_files: Callable[[list[UploadedFile]], None]) -> None:
+    def _pass_files(self, widget_key: str, read_files: Callable[[list[UploadedFile]], None]) -> None:
         """Call ``read_files`` with the uploaded files, without files that were already dropped.
 
         Until the browser has removed an old uploader, each of its messages, even from a fragment that polls work every
@@ -78,21 +78,21 @@ class Uploader:
         if readable_files := [file for file in files if hasattr(file, "getvalue")]:
             read_files(readable_files)
 
-    def drop(self, files: Sequence[UploadedFile]) -> None:
+    def drop_files(self, files: Sequence[UploadedFile]) -> None:
         """Free the files' memory, and replace their uploader by a new one."""
         free_files(files)
-        st.session_state[self._key("round")] += 1
+        st.session_state[self._get_key("round")] += 1
 
-    def refuse(self, problems: Sequence[InputProblem], unread_names: Sequence[str] = ()) -> None:
+    def store_problems(self, problems: Sequence[InputProblem], unread_names: Sequence[str] = ()) -> None:
         """Store the problems, and which files were not read; an empty list of problems clears them."""
         files_text = f"the file {unread_names[0]} was" if len(unread_names) == 1 else "the files were"
         first_problems = [InputProblem(f"{files_text} not read")] if unread_names else []
-        st.session_state[self._key("problems")] = (*first_problems, *problems)
+        st.session_state[self._get_key("problems")] = (*first_problems, *problems)
 
     @property
     def problems(self) -> Sequence[InputProblem]:
         """Return the problems of the last files."""
-        problems: Sequence[InputProblem] = st.session_state.get(self._key("problems"), ())
+        problems: Sequence[InputProblem] = st.session_state.get(self._get_key("problems"), ())
         return problems
 
     def show_problems(self) -> None:
@@ -177,7 +177,7 @@ def _read_item_names(uploader: Uploader, files: list[UploadedFile]) -> None:
     """Store the list of names in an uploaded file, or the problems for which it is refused."""
     try:
         st.session_state[keys.ITEM_NAMES] = read_names(files[0].getvalue())
-        uploader.refuse(())
+        uploader.store_problems(())
     except Exception as error:  # Whatever it is, the page stays usable.
-        uploader.refuse(describe_error(error), [files[0].name])
-    uploader.drop(files)
+        uploader.store_problems(describe_error(error), [files[0].name])
+    uploader.drop_files(files)

@@ -32,7 +32,7 @@ def build_parameters(
         subjects_by_field: The words for all fields in sentences; those of ``required_labels`` by default.
     """
     types_by_field = list_field_types(parameters_type)
-    field_values = {
+    arguments = {
         field_name: _convert_whole_number(types_by_field[field_name], field_value)
         for field_name, field_value in values_by_field.items()
     }
@@ -46,12 +46,12 @@ def build_parameters(
         for field_name in empty_names
     ]
     # NaN in the place of what is empty: no check passes it, and none that compares two fields goes by it.
-    field_values |= dict.fromkeys(empty_names, math.nan)
+    arguments |= dict.fromkeys(empty_names, math.nan)
     try:
         if base_parameters is None:
-            parameters = parameters_type(**field_values)
+            parameters = parameters_type(**arguments)
         else:
-            parameters = replace(base_parameters, **field_values)  # type: ignore[type-var]
+            parameters = replace(base_parameters, **arguments)  # type: ignore[type-var]
     except InvalidInput as error:
         real_problems = (p for p in error.problems if not p.message.endswith("got nan"))
         problems += [

@@ -103,14 +103,14 @@ def draw_field(
     label = label or field.label
     width: Width = field.width or "stretch"
     if field.options is not None:
-        texts = {
+        text_by_option = {
             option: option_text
             for option, option_text in field.options.items()
             if not offered_options or option in offered_options
         }
-        if field.as_list:
-            return draw_select_box(label, texts, widget_key, field.help, width)
-        return draw_choice(label, texts, widget_key, field.help)
+        if field.uses_select_box:
+            return draw_select_box(label, text_by_option, widget_key, field.help, width)
+        return draw_choice(label, text_by_option, widget_key, field.help)
     placeholder = field.placeholder
     if field.value_type is float and field.slider is None and not field.stops:
         number_options: dict[str, Any] = {"step": field.step, "placeholder": placeholder, "width": width}
@@ -133,26 +133,31 @@ def draw_field(
 def draw_fields(
     question: Question,
     *field_names: str,
-    options: Mapping[str, Collection[Any]] = MappingProxyType({}),
-    widgets: Mapping[str, Callable[[], object]] = MappingProxyType({}),
+    options_by_field: Mapping[str, Collection[Any]] = MappingProxyType({}),
+    widgets_by_field: Mapping[str, Callable[[], object]] = MappingProxyType({}),
 ) -> None:
     """Draw the widgets of several fields, one after another.
 
     Args:
         question: The question.
         field_names: The fields.
-        options: The options that a field offers now, by name; all of them by default.
-        widgets: Functions that draw a field in another way, by name.
+        options_by_field: The options that a field offers now, by name; all of them by default.
+        widgets_by_field: Functions that draw a field in another way, by name.
     """
     for field_name in field_names:
-        if field_name in widgets:
-            widgets[field_name]()
+        if field_name in widgets_by_field:
+            widgets_by_field[field_name]()
             continue
         switch_name, enabling_values = question.fields[field_name].enabled_with or ("", ())
         is_disabled = (
             bool(switch_name) and st.session_state[question.widget_keys[switch_name]] not in enabling_values
         )
-        draw_field(question, field_name, offered_options=options.get(field_name, ()), is_disabled=is_disabled)
+        draw_field(
+            question,
+            field_name,
+            offered_options=options_by_field.get(field_name, ()),
+            is_disabled=is_disabled,
+        )
 
 
 def draw_field_row(question: Question, *field_names: str, width_shares: Sequence[int] = ()) -> None:
@@ -181,17 +186,20 @@ def initialise_fields(question: Question, uses_shared_data: bool = True) -> None
         setting.exchange_values(question)
 
 
-def draw_choice(label: str, texts: Mapping[Any, str], widget_key: str, help_text: str = "") -> Any:
-    """Draw a row of buttons, one pressed, and return the pressed option; ``texts`` are the labels by option.
+def draw_choice(label: str, text_by_option: Mapping[Any, str], widget_key: str, help_text: str = "") -> Any:
+    """Draw a row of buttons, one pressed, and return the pressed option; ``text_by_option`` are the labels by option.
 
     The session's value is passed as the default, too. Without a default, Streamlit 1.67 tells the browser in each run
     to set the widget to the session's value, until the browser has drawn it. A widget in a popover is drawn when the
     popover is opened, so a run that was under way could undo a press.
     """
     current_option = st.session_state.get(widget_key)
-    default_option = current_option if current_option in texts else None
+    default_option = current_option if current_option in text_by_option else None
     return st.segmented_control(
-        label, default=default_option, required=True, **_build_widget_options(texts, widget_key, help_text)
+        label,
+        default=default_option,
+        required=True,
+        **_build_widget_options(text_by_option, widget_key, help_text),
     )
 
 
@@ -199,33 +207,41 @@ def _build_common_options(widget_key: str, help_text: str) -> dict[str, Any]:
     return {"key": widget_key, "persist_state": "session", "help": help_text or None}
 
 
-def _build_widget_options(texts: Mapping[Any, str], widget_key: str, help_text: str) -> dict[str, Any]:
+def _build_widget_options(
+    text_by_option: Mapping[Any, str], widget_key: str, help_text: str
+) -> dict[str, Any]:
     """Return the keyword arguments of a widget that shows the text of each option."""
     common_options = _build_common_options(widget_key, help_text)
-    return {"options": list(texts), "format_func": texts.__getitem__, **common_options}
+    return {"options": list(text_by_option), "format_func": text_by_option.__getitem__, **common_options}
 
 
 def draw_select_box(
-    label: str, texts: Mapping[Any, str], widget_key: str, help_text: str = "", width: Width = "stretch"
+    label: str,
+    text_by_option: Mapping[Any, str],
+    widget_key: str,
+    help_text: str = "",
+    width: Width = "stretch",
 ) -> Any:
-    """Draw a select box and return the selected option; ``texts`` are the labels by option."""
+    """Draw a select box and return the selected option; ``text_by_option`` are the labels by option."""
     current_option = st.session_state.get(widget_key)
-    widget_options = _build_widget_options(texts, widget_key, help_text)
-    option_index = list(texts).index(current_option) if current_option in texts else 0
+    widget_options = _build_widget_options(text_by_option, widget_key, help_text)
+    option_index = list(text_by_option).index(current_option) if current_option in text_by_option else 0
     return st.selectbox(label, index=option_index, width=scale_width(width), **widget_options)
 
 
 def draw_radio(
     label: str,
-    texts: Mapping[Any, str],
+    text_by_option: Mapping[Any, str],
     widget_key: str,
     help_text: str = "",
     is_horizontal: bool = False,
     caption_by_option: Mapping[Any, str] | None = None,
 ) -> Any:
     """Draw radio buttons and return the selected option; labels and captions are given by option."""
-    widget_options = _build_widget_options(texts, widget_key, help_text)
-    widget_options["captions"] = caption_by_option and [caption_by_option[option] for option in texts]
+    widget_options = _build_widget_options(text_by_option, widget_key, help_text)
+    widget_options["captions"] = caption_by_option and [
+        caption_by_option[option] for option in text_by_option
+    ]
     return st.radio(label, horizontal=is_horizontal, **widget_options)
 
 
@@ -350,8 +366,10 @@ def build_page_parameters(
     } | dict(overrides or {})
     state[keys.UNUSED_VALUE_PROBLEMS] = {}
     # All at once first: two that go together, of one's own pair, are no good one by one.
-    subjects = question.subjects_by_field
-    build_with_labels = partial(build_parameters, required_labels=required_labels, subjects_by_field=subjects)
+    subjects_by_field = question.subjects_by_field
+    build_with_labels = partial(
+        build_parameters, required_labels=required_labels, subjects_by_field=subjects_by_field
+    )
     build_from_values = partial(build_with_labels, question.parameters_type)
     complete_parameters, all_problems = build_from_values(values_by_field)
     if complete_parameters is not None:
@@ -364,7 +382,7 @@ def build_page_parameters(
     parameters, _ = build_from_values(needed_values_by_field)
     if parameters is None:
         show_problems(all_problems)
-        _offer_undo(question)
+        _draw_undo_button(question)
         return None
     for field_name in filter(values_by_field.__contains__, optional_names):
         default_value = getattr(parameters, field_name)
@@ -384,7 +402,7 @@ def build_page_parameters(
     return parameters
 
 
-def _offer_undo(question: Question) -> None:
+def _draw_undo_button(question: Question) -> None:
     """Draw the button that sets the changed fields back to the last values that had an answer on these data, if any."""
     state = st.session_state
     page_name, data_version, answered_by_key = state.get(keys.LAST_ANSWERED_VALUES, ("", None, {}))

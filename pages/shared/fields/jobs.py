@@ -41,7 +41,7 @@ _CHECK_SECONDS = 0.5
 
 @dataclass(eq=False)
 class Job:
-    """One piece of work.
+    """One piece of work in a thread beside the page, with its progress and result.
 
     Attributes:
         request: What it works on, compared by ==: tells whether its result is of what the page asks for now.
@@ -208,8 +208,8 @@ def start_job(
     # Asked in the page's own thread: that of the work belongs to no session. In tests there is no server.
     session_id = streamlit_internals.get_session_id()
     if job.is_running and session_id and streamlit_internals.find_runtime() is not None:
-        stop_when_arguments = (lambda: not streamlit_internals.is_connected(session_id), LOST_SECONDS)
-        threading.Thread(target=job.stop_when_lost, args=stop_when_arguments, daemon=True).start()
+        watch_arguments = (lambda: not streamlit_internals.is_connected(session_id), LOST_SECONDS)
+        threading.Thread(target=job.stop_when_lost, args=watch_arguments, daemon=True).start()
     return job
 
 

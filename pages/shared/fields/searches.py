@@ -66,7 +66,12 @@ class SearchRun:
             jobs.store_result(self.job_key, self.request, known_result)
             return
         jobs.start_job(
-            self.job_key, self.request, self._work(), wait_seconds, search.is_heavy, search.follows_slider
+            self.job_key,
+            self.request,
+            self._build_work(),
+            wait_seconds,
+            search.is_heavy,
+            search.follows_slider,
         )
 
     @property
@@ -81,37 +86,37 @@ class SearchRun:
         search = self.search.preceding_search
         return None if search is None else replace(self, search=search)
 
-    def _work(self) -> Callable[..., Any]:
+    def _build_work(self) -> Callable[..., Any]:
         """Return the work as a function, which keeps its complete result; to be called in the thread of the page."""
         search, request, known_results = self.search, self.request, self._results
         preceding_run = self._preceding_run
-        preceding_work = None if preceding_run is None else preceding_run._work()
+        preceding_work = None if preceding_run is None else preceding_run._build_work()
 
-        def resume(progress: jobs.Progress, should_stop: Callable[[], bool]) -> Any:
+        def resume_search(progress: jobs.Progress, should_stop: Callable[[], bool]) -> Any:
             """Go on from the stored result, and store each result that is reported."""
             # Read now: while this work waited, that of another session may have gone on.
             known_result = known_results.get_result(request)
             if known_result is not None and (should_stop() or search.is_complete(known_result)):
                 return known_result
 
-            def report(share: float | None, so_far: Any = None) -> None:
+            def report_result(share: float | None, so_far: Any = None) -> None:
                 """Store a partial result, and report it to the job."""
                 if so_far is not None:
                     known_results.store_result(request, so_far)
                 progress(share, so_far)
 
-            result = search.work(known_result, report, should_stop)
+            result = search.work(known_result, report_result, should_stop)
             if result is not None:
                 known_results.store_result(request, result)
             return result
 
-        def work(progress: jobs.Progress, should_stop: Callable[[], bool]) -> Any:
+        def run_search(progress: jobs.Progress, should_stop: Callable[[], bool]) -> Any:
             """Return the stored result, or run the preceding search, if there is one, and then this one."""
             preceding_results = () if preceding_work is None else (preceding_work(progress, should_stop),)
             compute_result = partial(search.work, *preceding_results, progress, should_stop)
             return known_results.get_or_compute(request, compute_result, search.is_complete)
 
-        return resume if search.resumes else work
+        return resume_search if search.resumes else run_search
 
     def forget(self) -> None:
         """Drop the work and its result, so that the next run of the page searches anew."""

@@ -33,17 +33,17 @@ def note_proposed_values() -> None:
     """
     shown_values_by_piece: dict[str, set[Any]] = {}
     last_values = {}
-    for question in catalogue.QUESTIONS.values():
-        for piece, widget_key in _list_keys(question).items():
+    for question in catalogue.QUESTION_BY_NAME.values():
+        for piece, widget_key in _get_key_by_piece(question).items():
             last_values[widget_key] = st.session_state.get(widget_key)
             shown_values_by_piece.setdefault(piece, set()).add(last_values[widget_key])
     entries_by_piece = _read_mapping(ENTRIES_KEY).items()
-    held_entries = {
+    remaining_entries = {
         piece: entered_value
         for piece, entered_value in entries_by_piece
         if entered_value in shown_values_by_piece.get(piece, ())
     }
-    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = held_entries, last_values
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = remaining_entries, last_values
 
 
 def forget_entries(pieces: Collection[str] | None = None) -> None:
@@ -59,7 +59,7 @@ def exchange_values(question: Question) -> None:
     It is to be called before any widget of the page.
     """
     entries_by_piece, last_values = dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY))
-    for piece, widget_key in _list_keys(question).items():
+    for piece, widget_key in _get_key_by_piece(question).items():
         field_value = st.session_state.get(widget_key)
         if last_values.get(widget_key) == _CLEARED and field_value is None:
             continue
@@ -68,7 +68,7 @@ def exchange_values(question: Question) -> None:
                 field_value = _CLEARED
             else:
                 entries_by_piece[piece] = field_value
-        elif piece in entries_by_piece and _is_offered(question, piece, entries_by_piece[piece]):
+        elif piece in entries_by_piece and _can_hold(question, piece, entries_by_piece[piece]):
             field_value = st.session_state[widget_key] = entries_by_piece[piece]
         last_values[widget_key] = field_value
     st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values
@@ -78,8 +78,8 @@ def enter_values(values_by_piece: Mapping[str, Any]) -> None:
     """Enter values for all pages, also for fields that a person had cleared."""
     entries_by_piece = {**_read_mapping(ENTRIES_KEY), **values_by_piece}
     last_values = dict(_read_mapping(LAST_VALUES_KEY))
-    for question in catalogue.QUESTIONS.values():
-        for piece, widget_key in _list_keys(question).items():
+    for question in catalogue.QUESTION_BY_NAME.values():
+        for piece, widget_key in _get_key_by_piece(question).items():
             if piece in values_by_piece:
                 last_values[widget_key] = st.session_state.get(widget_key)
     st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values
@@ -93,7 +93,7 @@ def read_value(question: Question, field_name: str) -> Any:
     return present_value if is_changed else _read_mapping(ENTRIES_KEY).get(piece, present_value)
 
 
-def _list_keys(question: Question) -> dict[str, str]:
+def _get_key_by_piece(question: Question) -> dict[str, str]:
     """Return the page's session key of each shared piece."""
     return {
         field.shared: question.widget_keys[field_name]
@@ -102,7 +102,7 @@ def _list_keys(question: Question) -> dict[str, str]:
     }
 
 
-def _is_offered(question: Question, piece: str, value: Any) -> bool:
+def _can_hold(question: Question, piece: str, value: Any) -> bool:
     """Return True if the page's field can hold the value: its list may have fewer options."""
     options = next(field.options for field in question.fields.values() if field.shared == piece)
     return options is None or value in options

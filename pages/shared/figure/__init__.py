@@ -27,7 +27,7 @@ from starlette.routing import BaseRoute, Route
 
 from dpcore.report import plotly_script
 from pages.shared import speed
-from pages.shared.speed import FOREVER
+from pages.shared.speed import CACHE_FOREVER
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -40,11 +40,11 @@ class ServedScript:
 
     Attributes:
         name: First part of the address.
-        files: Where it is on this computer; several are one script, in this order.
+        paths: Where it is on this computer; several are one script, in this order.
     """
 
     name: str
-    files: tuple[Path, ...]
+    paths: tuple[Path, ...]
 
     @cached_property
     def version(self) -> str:
@@ -59,10 +59,10 @@ class ServedScript:
     @cached_property
     def content(self) -> bytes:
         """Return the text of the script."""
-        return b"\n".join(file.read_bytes() for file in self.files)
+        return b"\n".join(file.read_bytes() for file in self.paths)
 
     @cached_property
-    def compressed(self) -> bytes:
+    def compressed_content(self) -> bytes:
         """Return the compressed text: Plotly's shrinks from 1.2 to 0.4 MB, which takes 0.05 s once per process."""
         return gzip.compress(self.content, compresslevel=6, mtime=0)
 
@@ -72,13 +72,13 @@ class ServedScript:
         It runs in a thread: compressing delays no other request.
         """
         entity_tag = f'"{self.version}"'
-        headers = {"Cache-Control": FOREVER, "ETag": entity_tag}
+        headers = {"Cache-Control": CACHE_FOREVER, "ETag": entity_tag}
         headers |= {"Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}
         if entity_tag in request.headers.get("If-None-Match", ""):
             return Response(status_code=304, headers=headers)
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             headers["Content-Encoding"] = "gzip"
-            return Response(self.compressed, media_type="text/javascript", headers=headers)
+            return Response(self.compressed_content, media_type="text/javascript", headers=headers)
         # Said in so many words, so that Streamlit's own layer does not compress it for every request anew.
         headers["Content-Encoding"] = "identity"
         return Response(self.content, media_type="text/javascript", headers=headers)
@@ -157,7 +157,7 @@ def _build_loader() -> str:
     addresses_by_name = {
         "FIGURE": FIGURE_SCRIPT.address,
         "PLOTLY": PLOTLY_SCRIPT.address,
-        "SOCKET": speed.ADDRESS,
+        "SOCKET": speed.SOCKET_PATH,
     }
     texts_by_name = {"ROOT": f"/{root_path}" if root_path else "", **addresses_by_name}
     return (
@@ -255,4 +255,4 @@ def build_message(
     return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(details_by_name)[1:]}'.encode()
 
 
-__all__ = ["MIDDLEWARE", "ROUTES", "build_message", "draw"]
+__all__ = ["MIDDLEWARE", "ROUTES", "build_message", "draw_figure"]

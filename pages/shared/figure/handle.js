@@ -274,7 +274,7 @@ class Handle {
       element.addEventListener("click", press);
       return element;
     };
-    for (const { title, contributions: sizes, is_cut_by_second: bySecond } of users) {
+    for (const { title, contributions: sizes, second_bound_cuts: bySecond } of users) {
       const { line: heading, picture, below } = addPanel(title);
       if (bestBound && !this.playButton) {
         this.playButton = createButton(this.playRequest ? "Stop" : "Play", "Moves the bound over all its values, and ends at the best one", () => this.play());

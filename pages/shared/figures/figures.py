@@ -43,7 +43,7 @@ MAX_PINS = 24
 
 @dataclass(frozen=True, eq=False)
 class Pin:
-    """One pinned answer.
+    """One pinned answer, by the texts and numbers that the table of pins shows.
 
     Attributes:
         question: Name of the question.
@@ -86,7 +86,7 @@ def store_pins(new_pins: Iterable[Pin]) -> None:
     st.session_state[keys.PINS] = tuple(new_pins)[-MAX_PINS:]
 
 
-def split_private(session_values: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
+def split_private_pins(session_values: Iterable[object]) -> tuple[tuple[Pin, ...], tuple[Pin, ...]]:
     """Return the pins of private data, and all other pins; values that are no pins are left out."""
     pins = [pin for pin in session_values if isinstance(pin, Pin)]
     private_pins = tuple(pin for pin in pins if pin.disclosure is Disclosure.PRIVATE)
@@ -202,7 +202,7 @@ def draw_plot(
     plot: Plot,
     label_text: str = "",
     get_field_key: Callable[[str], str] | None = None,
-    button_place: DeltaGenerator | None = None,
+    button_slot: DeltaGenerator | None = None,
     figure_slot: DeltaGenerator | None = None,
 ) -> None:
     """Draw a plot with a button for its data below; the first one of a page with parameters can be pinned.
@@ -211,7 +211,7 @@ def draw_plot(
         plot: The plot.
         label_text: Text above it, with which its description begins; empty for nothing.
         get_field_key: Returns the session key of a field that the plot's handle moves; None for no handle.
-        button_place: Where the button goes, for a figure with other controls below; right below the figure by default.
+        button_slot: Where the button goes, for a figure with other controls below; right below the figure by default.
         figure_slot: Where the figure goes; here by default.
     """
     run = page_run.CURRENT_RUN.get()
@@ -234,8 +234,8 @@ def draw_plot(
     file_name = write_file_name(figure_key, disclosure)
     with figure_slot or contextlib.nullcontext():
         figure.draw_figure(fig, figure_key, alt, plot.title, file_name, f"{figure_key}_csv", handle_and_keys)
-    if pinning_question_name and button_place is None:
-        button_place = st.container(horizontal=True, vertical_alignment="center")
+    if pinning_question_name and button_slot is None:
+        button_slot = st.container(horizontal=True, vertical_alignment="center")
     fields.draw_download_button(
         "CSV",
         f"{file_name}.csv",
@@ -245,10 +245,10 @@ def draw_plot(
         f"{figure_key}_csv",
         button_type="tertiary",
         help_text=f"The numbers behind the figure: {disclosure.label}. The buttons above it save it as PNG or SVG.",
-        container=button_place,
+        container=button_slot,
     )
     if pinning_question_name:
-        with button_place or contextlib.nullcontext():
+        with button_slot or contextlib.nullcontext():
             if pin_name := st.session_state.pop(f"{pinning_question_name}_pin_new", ""):
                 st.toast(f"Pinned: {plain(pin_name)}. The tab *Compare* lists it.", icon=":material/keep:")
             help_text = "Keeps this answer with its data and settings."

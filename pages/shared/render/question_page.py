@@ -13,7 +13,7 @@ import streamlit as st
 
 from dpcore.answer import selected_bound
 from dpcore.answer.answer import Answer
-from dpcore.answer.axes import RANGE_SOURCE
+from dpcore.answer.axes import RANGE_SOURCE_PHRASE
 from dpcore.answer.plot import Band, Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solver
 from dpcore.common.checks import InvalidInput
@@ -53,11 +53,11 @@ def ask_for_range(dataset: Dataset, end_name_by_key: Mapping[str, str], value_no
     if not empty_names or not (dataset.is_private or asks_for_release):
         return False
     st.info(
-        f"**What range can a {value_noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Never read a range "
-        "off private data. The answer follows.",
+        f"**What range can a {value_noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE_PHRASE} "
+        "Never read a range off private data. The answer follows.",
         icon=":material/straighten:",
     )
-    cards.offer_range(dataset)
+    cards.draw_range_button(dataset)
     return True
 
 
@@ -97,11 +97,18 @@ def read_inputs(
         for place in (Place.LINE, Place.MORE)
     )
     with slots.line:
-        fields.draw_fields(question, *line_fields, options=options_by_field, widgets=widgets_by_field)
+        fields.draw_fields(
+            question, *line_fields, options_by_field=options_by_field, widgets_by_field=widgets_by_field
+        )
     if question.list_fields(Place.MORE):
         with slots.line.popover("More settings", icon=":material/tune:", key=f"{question.name}_more"):
             with st.grid(num_columns) if num_columns > 1 else st.container():
-                fields.draw_fields(question, *more_fields, options=options_by_field, widgets=widgets_by_field)
+                fields.draw_fields(
+                    question,
+                    *more_fields,
+                    options_by_field=options_by_field,
+                    widgets_by_field=widgets_by_field,
+                )
             draw_more()
     with slots.notes:
         if ask_first(unused_names):
@@ -134,10 +141,10 @@ def start_fields(
     are those of `read_inputs`.
     """
     fields.initialise_fields(question, shares_settings)
-    for field_name, offered in (options_by_field or {}).items():
+    for field_name, offered_options in (options_by_field or {}).items():
         widget_key = question.widget_keys[field_name]
-        if st.session_state[widget_key] not in offered:
-            st.session_state[widget_key] = offered[0]
+        if st.session_state[widget_key] not in offered_options:
+            st.session_state[widget_key] = offered_options[0]
     unused_names = list_unused_fields(question)
     for field_name, field in question.fields.items():
         may_be_empty = field.origin is FieldOrigin.VALUES or not (field_name in unused_names or field.slider)
@@ -177,14 +184,14 @@ class Needs:
         is_missing: Returns True if data lack it.
         needed_phrase: What it is, as a plural noun phrase: "values, one per row"; empty if the page says it elsewhere.
         link_label: Text of the link to *Data*.
-        describe: Returns what the answer says below its label, from solution and invented data; None if it says no
+        write_detail: Returns what the answer says below its label, from solution and invented data; None if it says no
             more than usual.
     """
 
     is_missing: Callable[[Dataset], bool]
     needed_phrase: str
     link_label: str
-    describe: Callable[[Any, Dataset], str] | None = None
+    write_detail: Callable[[Any, Dataset], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -296,7 +303,7 @@ class Page:
     def list_releases(self, answer: Answer, data: Any) -> tuple[Line, ...]:
         """List what was released and spent on these data, as lines of the report; none if the page chooses no bound."""
         selection_module = cards.import_selection_module() if self.question.chooses_bound else None
-        return () if selection_module is None else selection_module.list_lines()
+        return () if selection_module is None else selection_module.list_selection_lines()
 
     def name_variant(self, answer: Answer) -> str:
         """Return the name of the answer's variant, which gets tabs and files of its own; empty for the only one."""
@@ -328,9 +335,9 @@ class Page:
 
     def show(self) -> None:
         """Draw the page."""
-        dataset = session.dataset()
+        dataset = session.get_dataset()
 
-        def draw(slots: layout.PageSlots) -> None:
+        def draw_content(slots: layout.PageSlots) -> None:
             """Draw the page's content into its containers, on the data in use, invented ones, or its own."""
             if not self.question.has_own_data:
                 is_demonstration = self.needs is not None and self.needs.is_missing(dataset)
@@ -342,7 +349,7 @@ class Page:
             if data is not None:
                 self._draw_body(slots, data, data)
 
-        layout.show(self.question, draw)
+        layout.show_page(self.question, draw_content)
 
     def _draw_body(self, slots: layout.PageSlots, dataset_in_use: Any, data: Any) -> None:
         """Draw inputs, figure, answer and tabs for these data; only the first if refused or without an answer."""
@@ -377,14 +384,14 @@ class Page:
                 fields.show_problems(error.problems)
             self.draw_refused(slots, data, parameters)
             return
-        demo_label = session.DEMONSTRATION if is_demonstration else ""
+        demo_label = session.DEMONSTRATION_LABEL if is_demonstration else ""
         if result.value is not None:
             # Files and pins name the settings of the answer in sight, and not those that were entered since.
             run.answered_parameters = getattr(result.value, "parameters", parameters) if runs else parameters
             answer = self.build_answer(data, run.answered_parameters, result.value)
             answer = replace(answer, detail=f"{answer.detail} {total_sentence}".strip())
-            if needs is not None and needs.describe is not None:
-                answer = replace(answer, detail=f"**{demo_label}.** {needs.describe(result.value, data)}")
+            if needs is not None and needs.write_detail is not None:
+                answer = replace(answer, detail=f"**{demo_label}.** {needs.write_detail(result.value, data)}")
         with slots.figure:  # First: the browser draws it while the rest is still on its way.
             if result.value is not None:
                 main_plot = self.draw_main(answer, demo_label)
@@ -392,8 +399,14 @@ class Page:
                 with st.container(height=PROGRESS_HEIGHT, border=False):
                     self.draw_progress(result, runs)
         if runs and self.shows_progress_below:
-            options: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "border": False}
-            with slots.bottom.container(height=STATE_HEIGHT, key=f"{question.name}_state", **options):
+            container_options: dict[str, Any] = {
+                "horizontal": True,
+                "vertical_alignment": "center",
+                "border": False,
+            }
+            with slots.bottom.container(
+                height=STATE_HEIGHT, key=f"{question.name}_state", **container_options
+            ):
                 self.draw_progress(result, runs)
         if result.value is None:
             return
@@ -419,7 +432,7 @@ class Page:
                 and question is not plan_page
                 and question.navigation_group == plan_page.navigation_group
             ):
-                importlib.import_module(f"pages.{plan_page.name}.on_card").draw(answer, card_key)
+                importlib.import_module(f"pages.{plan_page.name}.on_card").draw_plan_button(answer, card_key)
             if behind_section is not None:
                 renderer.show(behind_section)
 
@@ -433,7 +446,7 @@ class Page:
             if downloads_section is not None:
                 renderer.show(downloads_section)
 
-        contents = {
+        content_by_tab = {
             BEHIND: show_behind,
             **list_contents(renderer, sections_by_tab, self.list_tabs(answer)),
             DOWNLOADS: show_files,
@@ -448,7 +461,7 @@ class Page:
                 with card_container:
                     session.draw_data_link(needs.link_label)
             if question.chooses_bound and not is_demonstration:
-                other_bounds.draw(question, run.shown_card or answer)
+                other_bounds.draw_other_bounds(question, run.shown_card or answer)
             if is_final and not is_demonstration and catalogue.SHEET_PAGE is not None:
                 keep_release(question, answer, run.shown_card or answer, card_key)
             # Right below the card: what a bound of the person's own costs.
@@ -458,7 +471,7 @@ class Page:
                     if heading.startswith("Your "):
                         st.caption(f"{heading}: {sentence}")
         with slots.bottom:
-            layout.draw_tabs(contents, question.get_key(tabs_name))
+            layout.draw_tabs(content_by_tab, question.get_key(tabs_name))
         with slots.answer:
             if any(run.is_cut_short for run in runs):
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
@@ -474,10 +487,10 @@ class Page:
         source, release_lines = self.build_source(answer, data), self.list_releases(answer, data)
         summary_lines, formula_file = self.summarise(answer, data), self.choose_formula_file(answer)
         labels_by_field = question.get_report_labels(*self.list_report_fields(answer))
-        files = [(self.write_file_label(name), name, write) for name, write in answer.files.items()]
-        if answer.write_choice is not None:
-            files.append(("Choice (JSON)", f"{file_stem}_choice.json", answer.write_choice))
-        report_content.draw(
+        file_specs = [(self.write_file_label(name), name, write) for name, write in answer.files.items()]
+        if answer.write_json is not None:
+            file_specs.append(("Choice (JSON)", f"{file_stem}_choice.json", answer.write_json))
+        report_content.draw_downloads(
             file_stem,
             answer.disclosure,
             lambda: report_content.build_page_report(
@@ -492,5 +505,5 @@ class Page:
             ),
             answer.methods,
             self.describe_files(answer),
-            files,
+            file_specs,
         )

@@ -98,7 +98,7 @@ def list_private_settings(question: Question, parameters: Any) -> tuple[str, ...
     )
 
 
-WITHHELD = (
+WITHHELD_NOTE = (
     "Bound and error are left out: they were computed from your private data, and ε does not cover them. A bound "
     "chosen without these data, or with *Choose with DP…*, may be printed."
 )
@@ -116,7 +116,7 @@ def _show_methods(methods: Methods | None, file_stem: str) -> None:
         st.caption("Nothing has been chosen yet.")
         return
     st.code(methods.text, language=None, wrap_lines=True)
-    st.caption(WITHHELD if methods.is_withheld else "They describe a release that follows the answer.")
+    st.caption(WITHHELD_NOTE if methods.is_withheld else "They describe a release that follows the answer.")
     cards.draw_label(methods.shown_disclosure)
     # The box's own copy button is out of the keyboard's reach; files are not.
     cards.draw_file_buttons(
@@ -129,9 +129,9 @@ def _show_methods(methods: Methods | None, file_stem: str) -> None:
     )
 
 
-MEGABYTES = 1.3
+REPORT_MEGABYTES = 1.3
 """Size of a report with figures, most of it plotly.js, which is 1.2 MB."""
-KILOBYTES = 35
+PUBLIC_KILOBYTES = 35
 """Most that a report without figures has: 20 to 31 kB."""
 
 
@@ -151,7 +151,7 @@ def build_source(dataset: Dataset) -> Source:
 
     If the data in use lack what the page needs, it shows invented data, and the script reads these.
     """
-    if dataset.digest == session.dataset().digest:
+    if dataset.digest == session.get_dataset().digest:
         return build_session_source(needs_rows=True)
     return Source(dataset, session.SAMPLE_WITH_EVERYTHING, needs_rows=True)
 
@@ -160,7 +160,7 @@ AnswerFile = tuple[str, str, Callable[[], str | bytes]]
 """A part of the answer as a file: label of its button, name of the file, and what makes it."""
 
 
-def draw(
+def draw_downloads(
     file_stem: str,
     disclosure: Provenance,
     build_report: Callable[[], Report],
@@ -186,15 +186,15 @@ def draw(
         "*script* computes the answer again."
     )
     if disclosure is not Disclosure.PRIVATE:
-        st.caption(f"About {MEGABYTES} MB. Label of the numbers: *{disclosure.label}*.")
+        st.caption(f"About {REPORT_MEGABYTES} MB. Label of the numbers: *{disclosure.label}*.")
         _draw_buttons(file_stem, disclosure, build_report, public_only=False)
     else:
         texts_by_public_only = {
-            False: f"**Everything, for yourself**, computed from your private data. About {MEGABYTES} MB; the files' "
-            "names say *PRIVATE-do-not-publish*.",
+            False: f"**Everything, for yourself**, computed from your private data. About {REPORT_MEGABYTES} MB; the "
+            "files' names say *PRIVATE-do-not-publish*.",
             True: "**Only what may be published: neither the choice nor its figures.** "
-            f"Less than {KILOBYTES} kB. **What you entered is in all three:** empty first what you chose by looking "
-            "at these data.",
+            f"Less than {PUBLIC_KILOBYTES} kB. **What you entered is in all three:** empty first what you chose by "
+            "looking at these data.",
         }
         containers = st.columns(2, gap="large")
         for column_container, (public_only, set_sentence) in zip(

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpcore.answer import against
 from dpcore.answer.answer import Answer
-from dpcore.code.choice import PER_GROUP, ReleaseSpec
+from dpcore.code.release_spec import GROUP_QUANTITIES, ReleaseSpec
 from dpcore.common import wording
 from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
@@ -37,8 +37,8 @@ def import_answer_module(question_name: str) -> Any:
     return next(map(importlib.import_module, module_names), None)
 
 
-NONE_YET = "No answer is pinned yet. *Pin this*, under the main figure, keeps the answer."
-HALF_OR_DOUBLE = "Half or double"
+NO_PINS_TEXT = "No answer is pinned yet. *Pin this*, under the main figure, keeps the answer."
+HALF_OR_DOUBLE_FACT = "Half or double"
 """The fact of a card that says what half and double of the bound cost."""
 
 
@@ -70,10 +70,10 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         # The large number is the error, and the choice stands in the instruction.
         bound_texts, error_texts = ("", card.headline), bound_texts
     epsilon, rows_lost = parameters.epsilon, None
-    first_choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
+    first_release = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     rows_cap = (
-        first_choice.max_rows
-        if isinstance(first_choice, ReleaseSpec) and first_choice.quantity not in PER_GROUP
+        first_release.max_rows
+        if isinstance(first_release, ReleaseSpec) and first_release.quantity not in GROUP_QUANTITIES
         else None
     )
     if is_on_session_data and rows_cap is not None:
@@ -86,7 +86,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         bound=bound_texts,
         error=error_texts,
         rows_lost=rows_lost,
-        half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
+        half_or_double=card.facts.get(HALF_OR_DOUBLE_FACT, ""),
         settings=tuple(_list_settings(question, parameters)),
         disclosure=card.disclosure,
     )
@@ -114,7 +114,7 @@ def show_pins(question: Question) -> None:
     """Show the pins of a question as a table, with buttons to rename, remove, copy and download them."""
     listed_pins = figures.list_pins(question.name)
     if not listed_pins:
-        st.markdown(NONE_YET)
+        st.markdown(NO_PINS_TEXT)
         return
     import pandas as pd
 
@@ -130,11 +130,11 @@ def show_pins(question: Question) -> None:
             st.markdown("The table for a spreadsheet.")
             st.code(frame.to_csv(index=False, sep="\t"), language=None)
         file_name = f"{question.name}_pins.csv"
-        cards.draw_file_button("Pins (CSV)", file_name, disclosure, lambda: write_csv(listed_pins))
+        cards.draw_file_button("Pins (CSV)", file_name, disclosure, lambda: write_pins_csv(listed_pins))
     cards.draw_label(disclosure)
 
 
-def write_csv(listed_pins: tuple[Pin, ...]) -> str:
+def write_pins_csv(listed_pins: tuple[Pin, ...]) -> str:
     """Return the pins as a CSV file; the last column is the label of the whole file."""
     table_rows = [figures.tabulate_pin(pin) for pin in listed_pins]
     columns_by_heading = {
@@ -153,20 +153,22 @@ def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
         st.session_state[selected_key] = pin_names[-1]
     selected_name = st.selectbox("Pin", pin_names, key=selected_key, width=260)
     name_key = f"{question.name}_pin_name"
-    # What was typed into it before, `_rename` has taken: callbacks come before the run.
+    # What was typed into it before, `_rename_pin` has taken: callbacks come before the run.
     st.session_state[name_key] = selected_name
     rename_arguments = question.name, selected_name, name_key
-    st.text_input("New name", key=name_key, max_chars=60, on_change=_rename, args=rename_arguments, width=260)
+    st.text_input(
+        "New name", key=name_key, max_chars=60, on_change=_rename_pin, args=rename_arguments, width=260
+    )
     fields.draw_button(
-        "Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name
+        "Remove", f"{question.name}_pin_remove", "delete", _remove_pins, question.name, selected_name
     )
     remove_all_key = f"{question.name}_pins_remove"
     fields.draw_button(
-        "Remove all", remove_all_key, "delete_sweep", _remove, question.name, "", type="tertiary"
+        "Remove all", remove_all_key, "delete_sweep", _remove_pins, question.name, "", type="tertiary"
     )
 
 
-def _rename(question_name: str, selected_name: str, name_key: str) -> None:
+def _rename_pin(question_name: str, selected_name: str, name_key: str) -> None:
     """Give the selected pin the name in the field, made unique; nothing if that is empty or the same."""
     new_name = str(st.session_state.get(name_key) or "").strip()
     if new_name and new_name != selected_name:
@@ -180,25 +182,25 @@ def _rename(question_name: str, selected_name: str, name_key: str) -> None:
         st.session_state[f"{question_name}_pin_chosen"] = free_name
 
 
-def _remove(question_name: str, pin_name: str) -> None:
+def _remove_pins(question_name: str, pin_name: str) -> None:
     """Remove one pin of a question, or all of them if the name is empty."""
     pins = figures.list_all_pins()
     figures.store_pins(p for p in pins if p.question != question_name or (pin_name and p.name != pin_name))
 
 
-TITLE = "Compare"
+TAB_NAME = "Compare"
 
 
 def show_below(run: page_run.PageRun) -> None:
     """Show the comparison below the page, folded up, on a page that has drawn no tabs."""
     expander_key = f"{run.question.name}_pinned"
-    expander = st.expander(TITLE, icon=":material/keep:", key=expander_key, on_change="rerun")
+    expander = st.expander(TAB_NAME, icon=":material/keep:", key=expander_key, on_change="rerun")
     if expander.open:  # What stands in it costs nothing while it is closed.
         with expander:
-            show(run)
+            show_comparison(run)
 
 
-def show(run: page_run.PageRun) -> None:
+def show_comparison(run: page_run.PageRun) -> None:
     """Show the pins of the page's question, and its comparison over ε if it has one and there are parameters."""
     question, compared_data = run.question, run.own_data
     show_pins(question)
@@ -206,16 +208,22 @@ def show(run: page_run.PageRun) -> None:
         st.session_state.get(keys.PAGE_PARAMETERS),
         import_answer_module(question.name),
     )
-    compare = getattr(answer_module, "against_epsilon", None)
-    if parameters is None or compare is None or (question.has_own_data and compared_data is None):
+    compare_over_epsilon = getattr(answer_module, "compare_over_epsilon", None)
+    if (
+        parameters is None
+        or compare_over_epsilon is None
+        or (question.has_own_data and compared_data is None)
+    ):
         return
     if compared_data is None:
-        dataset_in_use = session.dataset()
+        dataset_in_use = session.get_dataset()
         compared_data = (
             dataset_in_use if question.can_answer(dataset_in_use) else session.load_demonstration()
         )
     ignored_names = getattr(answer_module, "NOT_COMPARED", ())
     # What holds at the ε in use need not hold at every other: the renderer says so.
     Renderer(question, run.answer_card, compared_data).show(
-        lambda _, data: against.show_over_epsilon(question.name, compare, ignored_names, data, parameters)
+        lambda _, data: against.show_over_epsilon(
+            question.name, compare_over_epsilon, ignored_names, data, parameters
+        )
     )

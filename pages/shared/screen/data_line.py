@@ -18,26 +18,26 @@ from pages.shared.session import session
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-SLOT: ContextVar[DeltaGenerator | None] = ContextVar("data_slot", default=None)
+DATA_SLOT: ContextVar[DeltaGenerator | None] = ContextVar("data_slot", default=None)
 """The place in the sidebar in this run of the app."""
-UNKNOWN = "…"
+UNKNOWN_NAME = "…"
 """Stands for the data of a page until it has named them."""
 
 
-def draw_first(question: Question) -> None:
+def draw_data_line(question: Question) -> None:
     """Name the data before the page is drawn: as it named them last, or as its declaration lets expect."""
-    answers_from_data_in_use = question.can_answer(session.dataset()) and not question.has_own_data
+    answers_from_data_in_use = question.can_answer(session.get_dataset()) and not question.has_own_data
     names_by_page = st.session_state.get(keys.DATA_NAME_BY_PAGE, {})
     shown_data_name = names_by_page.get(
-        question.name, question.shown_data_name or ("" if answers_from_data_in_use else UNKNOWN)
+        question.name, question.shown_data_name or ("" if answers_from_data_in_use else UNKNOWN_NAME)
     )
     slot = st.empty()
-    SLOT.set(slot)
+    DATA_SLOT.set(slot)
     slot.markdown(_write_data_markdown(shown_data_name))
     st.session_state[keys.DATA_NAME_BY_PAGE] = {**names_by_page, question.name: shown_data_name}
 
 
-def correct(question: Question, slot: DeltaGenerator | None, shown_data_name: str) -> None:
+def correct_data_line(question: Question, slot: DeltaGenerator | None, shown_data_name: str) -> None:
     """Name the data again if the page shows others, in a fragment by a run of the whole app.
 
     ``shown_data_name`` is empty for the data in use. Without a place in the sidebar nothing happens.
@@ -51,15 +51,15 @@ def correct(question: Question, slot: DeltaGenerator | None, shown_data_name: st
     slot.markdown(_write_data_markdown(shown_data_name))
 
 
-def _write_data_markdown(shown_data_name: str) -> str:
+def _write_data_markdown(own_data_name: str) -> str:
     """Write the name of the page's data, as Markdown; for the data in use, with size and label.
 
     For other data, add which data are in use and are not used here.
     """
-    dataset = session.dataset()
+    dataset = session.get_dataset()
     data_name = wording.plain(dataset.name)
-    if shown_data_name:
-        return f"**Data:** {wording.plain(shown_data_name)}  \n:small[:gray[Not used here: {data_name}]]"
+    if own_data_name:
+        return f"**Data:** {wording.plain(own_data_name)}  \n:small[:gray[Not used here: {data_name}]]"
     num_users, num_rows = dataset.histogram.num_users, dataset.histogram.num_rows
     size_text = f"{wording.counted(num_users, dataset.unit_noun)}, {wording.counted(num_rows, 'row')}"
     badge_text = f"{dataset.disclosure.value} data"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dpcore.answer import section
-from dpcore.answer.against import EPSILON_STEPS
+from dpcore.answer.against import SLIDER_EPSILONS
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from pages.shared import speed, streamlit_internals
@@ -32,16 +32,18 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 
-_ADDRESS = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
+_ADDRESS_SCRIPT = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
 _mount_address = st.components.v2.component(
-    "sweetspot_address", js=_ADDRESS.replace("HEADER]", f'"{speed.HEADER}"]'), isolate_styles=False
+    "sweetspot_address",
+    js=_ADDRESS_SCRIPT.replace("HEADER]", f'"{speed.TOKEN_HEADER}"]'),
+    isolate_styles=False,
 )
 
-FIGURE_SHARE = (5, 3)
+FIGURE_AND_ANSWER_SHARES = (5, 3)
 """How the figure and the answer beside it share the width."""
 BEHIND, DOWNLOADS, COMPUTED = section.BEHIND, section.DOWNLOADS, "How this is computed"
 """Tabs that every question has: the first one, and the last two."""
-_TEXT_BY_EPSILON = {step: wording.entered(step) for step in EPSILON_STEPS}
+_TEXT_BY_EPSILON = {step: wording.entered(step) for step in SLIDER_EPSILONS}
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class PageSlots:
     intro: DeltaGenerator | None = None
 
 
-def show(
+def show_page(
     question: Question,
     draw_content: Callable[[PageSlots], None],
     *,
@@ -80,7 +82,7 @@ def show(
         has_budget: True if the shared epsilon stands first in the line of inputs.
         runs_alone: True if an input runs only this page again; False if inputs change what the shell shows.
     """
-    data_slot = data_line.SLOT.get()
+    data_slot = data_line.DATA_SLOT.get()
 
     @cache.RUNNING_PAGES.count()  # Before light work.
     def draw_page() -> None:
@@ -109,7 +111,7 @@ def show(
                 _draw_epsilon(question.name)
         notes_slot = st.container(key=f"{question.name}_notes")
         with st.container(key="answer_beside_figure"):
-            figure_slot, answer_slot = st.columns(FIGURE_SHARE, gap="medium")
+            figure_slot, answer_slot = st.columns(FIGURE_AND_ANSWER_SHARES, gap="medium")
         bottom_slot = st.container()
         run = page_run.PageRun(question, has_private_data=dataset.is_private)
         run.shown_data_name = question.shown_data_name or None
@@ -128,14 +130,14 @@ def show(
         finally:
             page_run.CURRENT_RUN.set(None)
         if run.shown_data_name is not None:
-            data_line.correct(question, data_slot, run.shown_data_name)
+            data_line.correct_data_line(question, data_slot, run.shown_data_name)
         if run.answer_card is not None:
             answer_slot.space(
                 "medium"
             )  # The card ends where the figure does, above the figure's own buttons.
         if current_tour is not None:
             with intro_slot:  # Last, as it goes by what was entered.
-                tour_bar.draw(question, current_tour)
+                tour_bar.draw_tour_bar(question, current_tour)
         if run.main_figure is not None and not run.has_tabs:
             with bottom_slot:
                 compare_tab.show_below(run)
@@ -147,7 +149,7 @@ def show(
         # Not in the popover, whose content the browser makes only once it is opened.
         _set_address(query_text, f"{page_run.PRESENTED_TYPE_PIXELS}px" if is_presented else "")
         omitted_phrase = session.NOT_IN_LINKS.get(loaded_data.origin.name, "")
-        _offer_link(question, link_container, permanent_link, omitted_phrase, is_presented)
+        _draw_link_popover(question, link_container, permanent_link, omitted_phrase, is_presented)
         session_file.update_snapshot()
 
     (st.fragment(draw_page) if runs_alone else draw_page)()
@@ -179,7 +181,7 @@ def _draw_epsilon(page_name: str) -> None:
     )
     container.select_slider(
         "Privacy budget ε",
-        EPSILON_STEPS,
+        SLIDER_EPSILONS,
         # The default as well: only the first run of a page sends what the session holds, and what it says is dropped
         # where another run begins at once, as after an upload. The slider then stood at its least value.
         nearest_step,
@@ -203,7 +205,7 @@ def _apply_slider() -> None:
 def find_nearest_step(epsilon: float) -> float:
     """Return the slider position nearest to epsilon on the log scale; every number that was typed has one."""
     clamped_epsilon = min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])
-    return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / clamped_epsilon)))
+    return min(SLIDER_EPSILONS, key=lambda step: abs(math.log(step / clamped_epsilon)))
 
 
 def _set_address(query_text: str, type_size: str) -> None:
@@ -214,7 +216,7 @@ def _set_address(query_text: str, type_size: str) -> None:
         type_size: Of the type, in CSS; empty for the usual size.
     """
     root_path = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    session_address = f"/{root_path}{speed.SESSION}" if root_path else speed.SESSION
+    session_address = f"/{root_path}{speed.SESSION_PATH}" if root_path else speed.SESSION_PATH
     payload = {
         "query": query_text,
         "size": type_size,
@@ -224,7 +226,7 @@ def _set_address(query_text: str, type_size: str) -> None:
     _mount_address(key="address", data=payload, height=1)
 
 
-def _offer_link(
+def _draw_link_popover(
     question: Question,
     container: DeltaGenerator,
     permanent_link: str,
@@ -257,7 +259,7 @@ Content = Callable[[], object] | Mapping[str, Callable[[], object]]
 """The content of a tab: a function that draws it, or inner tabs by name."""
 
 
-def draw_tabs(contents: Mapping[str, Content], tabs_key: str) -> None:
+def draw_tabs(content_by_tab: Mapping[str, Content], tabs_key: str) -> None:
     """Draw tabs under the session key ``tabs_key``, *Compare* among them if the page has parameters; fill the open one.
 
     *Compare* is added before the last two. Tabs that are closed cost nothing. Whoever puts the name of a tab into the
@@ -266,26 +268,34 @@ def draw_tabs(contents: Mapping[str, Content], tabs_key: str) -> None:
     if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters_type is not None:
         run.has_tabs = True
         last_tabs = {
-            tab_name: contents[tab_name] for tab_name in (DOWNLOADS, COMPUTED) if tab_name in contents
+            tab_name: content_by_tab[tab_name]
+            for tab_name in (DOWNLOADS, COMPUTED)
+            if tab_name in content_by_tab
         }
         own_tabs = {
-            tab_name: tab_content for tab_name, tab_content in contents.items() if tab_name not in last_tabs
+            tab_name: tab_content
+            for tab_name, tab_content in content_by_tab.items()
+            if tab_name not in last_tabs
         }
-        contents = {**own_tabs, compare_tab.TITLE: lambda: compare_tab.show(run), **last_tabs}
+        content_by_tab = {
+            **own_tabs,
+            compare_tab.TAB_NAME: lambda: compare_tab.show_comparison(run),
+            **last_tabs,
+        }
     open_tab = st.session_state.get(tabs_key)
-    for tab_name, tab_content in contents.items():
+    for tab_name, tab_content in content_by_tab.items():
         if not callable(tab_content) and open_tab in tab_content:
             st.session_state[tabs_key], st.session_state[_build_inner_key(tabs_key, tab_name)] = (
                 tab_name,
                 open_tab,
             )
-    _draw_open_tab(contents, tabs_key)
+    _draw_open_tab(content_by_tab, tabs_key)
 
 
-def _draw_open_tab(contents: Mapping[str, Any], tabs_key: str) -> None:
+def _draw_open_tab(content_by_tab: Mapping[str, Any], tabs_key: str) -> None:
     """Draw the row of tabs and the content of the open one, which may hold tabs itself."""
-    tabs = st.tabs(list(contents), key=tabs_key, on_change="rerun")
-    for tab_container, (tab_name, tab_content) in zip(tabs, contents.items(), strict=True):
+    tabs = st.tabs(list(content_by_tab), key=tabs_key, on_change="rerun")
+    for tab_container, (tab_name, tab_content) in zip(tabs, content_by_tab.items(), strict=True):
         if tab_container.open:
             with tab_container:
                 if callable(tab_content):

@@ -18,12 +18,12 @@ from pages.shared.fields import field_values, searches, setting
 from pages.shared.session import session
 
 
-def draw(question: Question, card: Answer) -> None:
+def draw_other_bounds(question: Question, card: Answer) -> None:
     """Draw a line with the bounds of other quick pages, each a link; nothing without one, or below a released bound.
 
     Under a bound that was chosen with DP there is none: these are computed from the private data themselves.
     """
-    dataset = session.dataset()
+    dataset = session.get_dataset()
     if dataset.is_private and isinstance(card.disclosure, ReleaseFacts):
         return
     # A page with the same bound, such as Sum and count on Home, says nothing new.
@@ -80,7 +80,7 @@ def _read_parameters(question: Question) -> object:
         is_set = question.widget_keys[field_name] in state
         values_by_field[field_name] = setting.read_value(question, field_name) if is_set else field.initial
     unused_names = list_unused(question.declarations, values_by_field, question.get_initial_value)
-    used_by_field = {
+    used_values_by_field = {
         field_name: field_value
         for field_name, field_value in values_by_field.items()
         if field_name not in unused_names
@@ -89,7 +89,10 @@ def _read_parameters(question: Question) -> object:
         field_name: field.name for field_name, field in question.declarations.items() if field.is_required
     }
     parameters, problems = field_values.build_parameters(
-        question.parameters_type, used_by_field, required_labels, subjects_by_field=question.subjects_by_field
+        question.parameters_type,
+        used_values_by_field,
+        required_labels,
+        subjects_by_field=question.subjects_by_field,
     )
     if parameters is None:
         raise InvalidInput(problems)

@@ -58,7 +58,7 @@ def show_plot(
     button_text = "Axis ranges" if len(axes_by_name) > 1 else "Axis range"
     with place_controls(f"{figure_key}_ranges", button_text) as (figure_slot, controls_slot):
         limits_by_axis = {
-            axis_name: choose_limits(axis, f"{figure_key}_{axis_name}")
+            axis_name: draw_limits_control(axis, f"{figure_key}_{axis_name}")
             for axis_name, axis in axes_by_name.items()
         }
     if any(
@@ -69,15 +69,17 @@ def show_plot(
     if hidden_marks := plot.hidden_marks:
         mark_names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
-        pairs = itertools.product(hidden_marks, axes_by_name)
-        can_widen = any(not getattr(plot, axis).contains(getattr(mark, axis)) for mark, axis in pairs)
+        marks_and_axes = itertools.product(hidden_marks, axes_by_name)
+        can_widen = any(
+            not getattr(plot, axis).contains(getattr(mark, axis)) for mark, axis in marks_and_axes
+        )
         figure_slot.caption(
             f"Outside the axes: {mark_names}.{f' *{button_text}* widens them.' if can_widen else ''}"
         )
     return plot
 
 
-def choose_limits(axis: Axis, widget_key: str) -> tuple[float, float]:
+def draw_limits_control(axis: Axis, widget_key: str) -> tuple[float, float]:
     """Draw a control for the ends of a logarithmic axis, and return (from, to), from < to, as they are chosen.
 
     With other data an axis begins anew. If it follows curves that move, the choice stays.
@@ -85,7 +87,7 @@ def choose_limits(axis: Axis, widget_key: str) -> tuple[float, float]:
     data_version = st.session_state[keys.DATA_VERSION]
     widget_key, saved_key = f"{widget_key}_{axis.limits}_{data_version}", f"{widget_key}_kept_{data_version}"
     low_end, high_end = axis.limits
-    lowest, highest = axis.limits_range or (low_end / ROOM, high_end * ROOM)
+    lowest, highest = axis.settable_range or (low_end / AXIS_ROOM, high_end * AXIS_ROOM)
     stops = list_stops(min(lowest, low_end), max(highest, high_end))
     first_stop = max(stop for stop in stops if stop <= low_end * (1 + 1e-9))
     last_stop = min(stop for stop in stops if stop >= high_end * (1 - 1e-9))
@@ -112,15 +114,15 @@ def choose_limits(axis: Axis, widget_key: str) -> tuple[float, float]:
     )
 
 
-ROOM = 100.0
+AXIS_ROOM = 100.0
 """Factor by which the ends of an axis may go beyond its limits, if the axis itself does not say how far."""
-STEPS = (1.0, 2.0, 5.0)
+STOP_FACTORS = (1.0, 2.0, 5.0)
 
 
 def list_stops(low_end: float, high_end: float) -> tuple[float, ...]:
     """Return 1, 2 and 5 times powers of ten from at most ``low_end`` to at least ``high``, both above 0."""
     exponents = range(math.floor(math.log10(low_end)), math.ceil(math.log10(high_end)) + 1)
-    stops = [factor * 10.0**exponent for exponent in exponents for factor in STEPS]
+    stops = [factor * 10.0**exponent for exponent in exponents for factor in STOP_FACTORS]
     first_index = max((i for i, stop in enumerate(stops) if stop <= low_end * (1 + 1e-9)), default=0)
     last_index = min(
         (i for i, stop in enumerate(stops) if stop >= high_end * (1 - 1e-9)), default=len(stops) - 1
@@ -202,11 +204,11 @@ def draw_compute_button(figure: PaperFigure) -> None:
     help_text = f"{runs_text} beside the page; they replace what is shown in this window."
     button_key = f"compute_{figure.key.replace('-', '_')}"
 
-    def compute(progress: Callable[..., None], should_stop: Callable[[], bool]) -> FigureRuns | None:
+    def compute_runs(progress: Callable[..., None], should_stop: Callable[[], bool]) -> FigureRuns | None:
         """Compute the figure's runs anew; None if it was stopped."""
         return figure.compute(progress=progress, should_stop=should_stop)
 
-    start_job = functools.partial(jobs.start_job, job_key, figure.key, compute, is_heavy=True)
+    start_job = functools.partial(jobs.start_job, job_key, figure.key, compute_runs, is_heavy=True)
     fields.draw_button("Compute it now", button_key, "play_arrow", start_job, help=help_text)
 
 
@@ -216,18 +218,18 @@ def _build_paper_job_key(figure_key: str) -> str:
 
 
 def list_contents(
-    renderer: Renderer, sections_by_tab: Mapping[str, Any], contents: Mapping[str, Any]
+    renderer: Renderer, sections_by_tab: Mapping[str, Any], own_content_by_tab: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the content of each tab by its name: those that the page draws itself, and the answer's sections."""
 
     def build_content(tab_name: str, section_or_group: Any) -> Any:
         """Build the content of a tab: a function that draws a section, or inner tabs by name."""
         if isinstance(section_or_group, Mapping):
-            return list_contents(renderer, section_or_group, {}) | contents.get(tab_name, {})
+            return list_contents(renderer, section_or_group, {}) | own_content_by_tab.get(tab_name, {})
         return lambda: renderer.show(section_or_group)
 
     return {
-        **contents,
+        **own_content_by_tab,
         **{
             tab_name: build_content(tab_name, section_or_group)
             for tab_name, section_or_group in sections_by_tab.items()
@@ -260,15 +262,15 @@ class Renderer:
     def show(self, content: section.Section) -> None:
         """Draw a section; the problems of an input that it refuses stand below what it has drawn."""
         try:
-            section.walk(content(self.answer, self.data), self._draw)
+            section.walk_parts(content(self.answer, self.data), self._draw)
         except InvalidInput as error:
             fields.show_problems(error.problems)
 
-    def _draw(self, part: section.Part) -> Any:
+    def _draw(self, section_part: section.Part) -> Any:
         """Draw a part; return what a section asks it for, such as a chosen value or a result; None of other parts."""
-        match part:
+        match section_part:
             case str():
-                st.markdown(part)
+                st.markdown(section_part)
             case section.Note(text, icon):
                 st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
             case section.Label(disclosure, after):
@@ -276,13 +278,13 @@ class Renderer:
                     self.answer.disclosure if disclosure is None else disclosure, text_above=after
                 )
             case Plot():
-                figures.draw_plot(part, self.label)
+                figures.draw_plot(section_part, self.label)
             case section.Live(draw):
                 st.fragment(lambda: figures.draw_plot(draw(), self.label), run_every=jobs.POLL_SECONDS)()
             case section.Figures():
-                self._draw_figures(part)
+                self._draw_figures(section_part)
             case section.Table():
-                self._draw_table(part)
+                self._draw_table(section_part)
             case section.Numbers(numbers):
                 with st.container(horizontal=True):
                     metric_options: dict[str, Any] = {"delta_color": "off", "delta_arrow": "off"}
@@ -291,19 +293,19 @@ class Renderer:
                             number.label, number.text, number.note, help=number.help or None, **metric_options
                         )
             case section.File():
-                self._draw_file(part)
+                self._draw_file(section_part)
             case section.Fields(names, shares):
                 fields.draw_field_row(self.question, *names, width_shares=shares)
             case section.Choice():
-                key = self.question.get_key(part.key)
-                if st.session_state.get(key) not in part.texts_by_value:
-                    st.session_state[key] = part.first_value
-                return fields.draw_choice(part.label, part.texts_by_value, key)
+                key = self.question.get_key(section_part.key)
+                if st.session_state.get(key) not in section_part.texts_by_value:
+                    st.session_state[key] = section_part.first_value
+                return fields.draw_choice(section_part.label, section_part.texts_by_value, key)
             case section.Integer(key, label, limits, initial, step, help):
                 st.session_state.setdefault(self.question.get_key(key), initial)
                 return fields.draw_whole_number(label, self.question.get_key(key), *limits, step, help)
             case section.Window():
-                return self._draw_window(part)
+                return self._draw_window(section_part)
             case section.Missing(needed, remedy):
                 st.info(session.explain_missing(self.data, needed), icon=":material/info:")
                 session.draw_data_link(remedy)
@@ -311,53 +313,54 @@ class Renderer:
                 key = f"{self.question.name}_{'_'.join(settings)}_use"
                 fields.draw_button(label, key, icon, setting.enter_values, settings)
             case section.PrivateRange():
-                cards.offer_range(self.data)
+                cards.draw_range_button(self.data)
             case section.ItemNames(noun):
                 uploads.show_item_names_upload(self.question, self.data, f"{noun}s")
                 return uploads.list_task_names(self.data, noun)
             case section.Row(parts):
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    section.walk(parts, self._draw)
+                    section.walk_parts(parts, self._draw)
             case section.Link(page, label, icon):
                 st.page_link(catalogue.find_page(page).page_path, label=label, icon=f":material/{icon}:")
             case section.Columns(columns):
                 for container, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
                     with container:
-                        section.walk(column, self._draw)
+                        section.walk_parts(column, self._draw)
             case section.PaperFigures(paper_figures):
                 st.divider()
                 state_key = self.question.get_key("paper_figure") if len(paper_figures) > 1 else ""
                 show_paper_figure(paper_figures, state_key)
             case section.Cached():
-                return cache.compute_cached(part)
+                return cache.compute_cached(section_part)
             case section.Search():
-                return self._draw_search(part)
+                return self._draw_search(section_part)
         return None
 
-    def _draw_window(self, part: section.Window) -> tuple[float, float]:
+    def _draw_window(self, window: section.Window) -> tuple[float, float]:
         """Draw a plot over the interval of a slider and return it; the initial interval if the slider's ends meet."""
-        with place_controls(part.key, part.button_text) as (figure_slot, controls_slot):
+        with place_controls(window.key, window.button_text) as (figure_slot, controls_slot):
             low_end, high_end = st.slider(
-                part.label,
-                *part.widest_interval,
-                value=part.initial_interval,
-                step=(part.widest_interval[1] - part.widest_interval[0]) / 1000.0,
+                window.label,
+                *window.widest_interval,
+                value=window.initial_interval,
+                step=(window.widest_interval[1] - window.widest_interval[0]) / 1000.0,
                 format="%.4g",
-                key=f"{part.key}_{st.session_state[keys.DATA_VERSION]}_{part.widest_interval}",
+                key=f"{window.key}_{st.session_state[keys.DATA_VERSION]}_{window.widest_interval}",
             )
-        interval_limits = (low_end, high_end) if low_end < high_end else part.initial_interval
+        interval_limits = (low_end, high_end) if low_end < high_end else window.initial_interval
         figures.draw_plot(
-            part.draw(interval_limits), self.label, button_place=controls_slot, figure_slot=figure_slot
+            window.make_plot(interval_limits), self.label, button_slot=controls_slot, figure_slot=figure_slot
         )
         return interval_limits
 
-    def _draw_figures(self, part: section.Figures) -> None:
+    def _draw_figures(self, plots_part: section.Figures) -> None:
         """Draw plots beside each other, with controls of their axes if the part asks for them."""
-        limits = {
-            f"{axis}_limits": getattr(self.main_plot, axis).limits for axis in part.axes_with_main_limits
+        limit_options = {
+            f"{axis}_limits": getattr(self.main_plot, axis).limits
+            for axis in plots_part.axes_with_main_limits
         }
-        plots = [plot.with_limits(**limits) for plot in part.plots]
-        controlled_axis_names = part.controlled_axes
+        plots = [plot.with_limits(**limit_options) for plot in plots_part.plots]
+        controlled_axis_names = plots_part.controlled_axes
         if len(plots) == 1 and controlled_axis_names:
             show_plot(
                 plots[0],
@@ -370,37 +373,41 @@ class Renderer:
         if controlled_axis_names:
             key = plots[0].key.replace("-", "_")
             with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
-                x_limits = choose_limits(plots[0].x, f"{key}_x")  # All have one horizontal axis.
+                x_limits = draw_limits_control(plots[0].x, f"{key}_x")  # All have one horizontal axis.
                 plots = [
-                    p.with_limits(x_limits, choose_limits(p.y, f"{p.key}_y".replace("-", "_"))) for p in plots
+                    p.with_limits(x_limits, draw_limits_control(p.y, f"{p.key}_y".replace("-", "_")))
+                    for p in plots
                 ]
         for container, plot in zip(containers, plots, strict=True):
             with container:
-                if part.has_titles:
+                if plots_part.has_titles:
                     st.markdown(f"**{plot.title}**")
                 figures.draw_plot(plot, self.label)
 
-    def _draw_table(self, part: section.Table) -> None:
+    def _draw_table(self, table: section.Table) -> None:
         """Draw a table: as static text if it has formulae, else as `figures.show_table` does."""
         import pandas as pd  # The first figure does not wait for it.
 
-        table_frame = pd.DataFrame(part.columns_or_rows)
-        if part.has_formulae:
+        table_frame = pd.DataFrame(table.columns_or_rows)
+        if table.has_formulae:
             st.table(table_frame, hide_index=True)
             return
-        table_height = "content" if part.shows_all_rows else "auto"
+        table_height = "content" if table.shows_all_rows else "auto"
         figures.show_table(
             table_frame,
-            part.alt,
-            part.key or None,
-            part.formats_by_column,
-            part.titles_by_column,
+            table.alt,
+            table.key or None,
+            table.formats_by_column,
+            table.titles_by_column,
             height=table_height,
         )
 
-    def _draw_file(self, part: section.File) -> None:
+    def _draw_file(self, download: section.File) -> None:
         """Draw the button that downloads a file."""
-        disclosure, columns_or_writer = part.disclosure or self.answer.disclosure, part.columns_or_writer
+        disclosure, columns_or_writer = (
+            download.disclosure or self.answer.disclosure,
+            download.columns_or_writer,
+        )
         has_columns = isinstance(columns_or_writer, Mapping)
         if isinstance(columns_or_writer, Mapping):
             # Now: the file is made at a press of its button.
@@ -408,29 +415,29 @@ class Renderer:
             columns_or_writer = functools.partial(
                 report_content.write_columns, columns_or_writer, disclosure, note_lines
             )
-        button_key = part.name.replace(".", "_")
+        button_key = download.name.replace(".", "_")
         cards.draw_file_button(
-            part.label,
-            part.name,
+            download.label,
+            download.name,
             disclosure,
             columns_or_writer,
             button_key=button_key,
             is_quiet=has_columns,
-            help_text=part.help,
+            help_text=download.help,
         )
 
-    def _draw_search(self, part: section.Search) -> Any:
+    def _draw_search(self, search: section.Search) -> Any:
         """Draw the button of a search, or start one without a button, and its progress; return its result.
 
         Return None if it has none to show; a result for earlier settings is shown only if the part says so.
         """
-        search_run = searches.SearchRun(self.question, part, self.data, self.is_shared)
+        search_run = searches.SearchRun(self.question, search, self.data, self.is_shared)
         search_key = search_run.job_key.replace(".", "_")
-        if part.button_text:
+        if search.button_text:
             with st.container(horizontal=True, vertical_alignment="bottom"):
-                fields.draw_fields(self.question, *part.field_names)
+                fields.draw_fields(self.question, *search.field_names)
                 if fields.draw_button(
-                    part.button_text, f"{search_key}_start", part.icon, is_main=part.is_main
+                    search.button_text, f"{search_key}_start", search.icon, is_main=search.is_main
                 ):
                     search_run.start()
                     if search_run.get_result().stage is Stage.FINAL:
@@ -440,16 +447,16 @@ class Renderer:
             return None
         else:
             search_run.start_if_needed()
-        is_running = jobs.show_progress(search_run.job_key, part.progress_text, part.is_measured)
+        is_running = jobs.show_progress(search_run.job_key, search.progress_text, search.is_measured)
         search_result = search_run.get_result()
         if search_result.value is None or (is_running and search_result.stage is not Stage.FIRST):
-            if part.idle_text and not is_running:
-                st.caption(part.idle_text)
+            if search.idle_text and not is_running:
+                st.caption(search.idle_text)
             return None
         if search_result.stage is Stage.EARLIER:
-            st.caption(part.outdated_text)
-            return search_result.value if part.shows_outdated else None
-        if not is_running and (stop_text := part.describe_stop(search_result.value)):
+            st.caption(search.outdated_text)
+            return search_result.value if search.shows_outdated else None
+        if not is_running and (stop_text := search.describe_stop(search_result.value)):
             st.warning(stop_text, icon=":material/stop_circle:")
             fields.draw_button("Compute again", f"{search_key}_again", "refresh", search_run.forget)
         return search_result.value

@@ -5,7 +5,7 @@ can send requests to 127.0.0.1. By DNS rebinding (its own name, pointed at 127.0
 as the same origin as the app. It cannot choose the headers ``Host``, ``Origin`` and ``Sec-Fetch-*`` that its browser
 sends along. Streamlit 1.67 checks ``Host`` for the websocket only, and takes every port of this computer for its own
 origin. It asks a host on the internet for this computer's address when it does not know an origin. So it is not left to
-judge any.
+find_verdict any.
 
 The start token stops other accounts of this computer, which choose their headers freely and would read files with the
 rights of the account that runs the server. Only a browser that has the link of this start gets in.
@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 SERVED, ORIGINS = "SWEETSPOT_SERVED", "SWEETSPOT_ORIGINS"
 
 # As a browser writes an origin: scheme, name, and the port where it is not the scheme's own.
-_ORIGIN = re.compile(r"https?://(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+_ORIGIN_PATTERN = re.compile(r"https?://(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 
 
 class SettingsError(ValueError):
@@ -55,7 +55,7 @@ def read_public_origins(environment: Mapping[str, str] = os.environ) -> frozense
     origin_texts = frozenset(
         re.sub(r"^(http:.*):80$|^(https:.*):443$", r"\1\2", url.rstrip("/")) for url in url_texts
     )
-    if wrong_urls := sorted(url for url in origin_texts if not _ORIGIN.fullmatch(url)):
+    if wrong_urls := sorted(url for url in origin_texts if not _ORIGIN_PATTERN.fullmatch(url)):
         raise SettingsError(
             f"{ORIGINS} holds {', '.join(wrong_urls)}. Write each address as a browser shows it, without a path: "
             f"https://demo.example.org or http://192.0.2.7:8501; several stand apart by commas or spaces."
@@ -64,11 +64,11 @@ def read_public_origins(environment: Mapping[str, str] = os.environ) -> frozense
 
 
 # Any port: whoever forwards another port to this one opens the app there, and no name of a foreign page passes.
-_THIS_COMPUTER = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?")
+_LOCAL_HOST_PATTERN = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?")
 
-HEALTH = "/_stcore/health"
-SCRIPT_HEALTH = "/_stcore/script-health-check"
-_DEMO_PATHS = re.compile(r"/_stcore/(?:health|host-config|stream|bidi-components/.*)")
+HEALTH_PATH = "/_stcore/health"
+SCRIPT_HEALTH_PATH = "/_stcore/script-health-check"
+_DEMO_PATH_PATTERN = re.compile(r"/_stcore/(?:health|host-config|stream|bidi-components/.*)")
 """Streamlit's own addresses that the page of a public demo needs."""
 
 WRONG_HOST = (
@@ -144,7 +144,7 @@ def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) ->
         if origin_header.partition("//")[2] == host_headers[0]
     }
     if not accepted_origins:
-        if not _THIS_COMPUTER.fullmatch(host_headers[0]):
+        if not _LOCAL_HOST_PATTERN.fullmatch(host_headers[0]):
             return WRONG_HOST
         # A proxy on this computer may put its own name for us into Host, hence `public`.
         accepted_origins = {f"{scheme}://{host_headers[0]}", *public_origins}
@@ -161,11 +161,13 @@ def find_refusal(scope: Scope, public_origins: frozenset[str], is_demo: bool) ->
         return DEMO_TAKES_NOTHING
     request_path = scope["path"]
     # A container asks for its own health by this computer's name.
-    is_own_script_check = request_path == SCRIPT_HEALTH and _THIS_COMPUTER.fullmatch(host_headers[0])
+    is_own_script_check = request_path == SCRIPT_HEALTH_PATH and _LOCAL_HOST_PATTERN.fullmatch(
+        host_headers[0]
+    )
     if (
         is_demo
         and "/_stcore/" in request_path
-        and not (is_own_script_check or _DEMO_PATHS.fullmatch(request_path))
+        and not (is_own_script_check or _DEMO_PATH_PATTERN.fullmatch(request_path))
     ):
         return DEMO_HIDES
     return ""
@@ -187,7 +189,7 @@ def _rewrite_origin(scope: Scope) -> Scope:
 
 def _is_health_check(scope: Scope) -> bool:
     """Return True for a check by a load balancer or orchestrator, which may call the server by any name."""
-    return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] == HEALTH
+    return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] == HEALTH_PATH
 
 
 class Guard:
@@ -200,9 +202,11 @@ class Guard:
         policy: The Content-Security-Policy of every response.
     """
 
-    def __init__(self, app: ASGIApp, public_origins: frozenset[str], is_demo: bool, policy: str) -> None:
+    def __init__(
+        self, app: ASGIApp, public_origins: frozenset[str], is_demo: bool, content_policy: str
+    ) -> None:
         self._app, self._origins, self._is_demo = app, public_origins, is_demo
-        self._headers = ((b"content-security-policy", policy.encode()), *_RESPONSE_HEADERS)
+        self._headers = ((b"content-security-policy", content_policy.encode()), *_RESPONSE_HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with a refusal, or hand the request on and add headers to its response.
@@ -244,23 +248,23 @@ class Guard:
             await self._app(scope, receive, send_guarded)
 
 
-TOKEN = "SWEETSPOT_TOKEN"
+TOKEN_VARIABLE = "SWEETSPOT_TOKEN"
 """Environment variable: the token of this start. Empty, the server asks for none; unset, it makes one."""
-COOKIE = "sweetspot-"
+COOKIE_PREFIX = "sweetspot-"
 """Beginning of the cookie's name. The port follows, as browsers send one cookie to all ports of a host."""
 
 _TOKEN_PATTERN = re.compile(r"[A-Za-z0-9_-]{16,}")
-_NO_TRACE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+_NO_TRACE_HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 # A redirect would not do: to the browser it still comes from the file that opened the link, so from another site, and
 # a strict cookie stays behind. This page is of the server's own site, and its address takes the place of the link.
-SIGN_IN = """<!doctype html><meta charset="utf-8"><title>Sweet Spot</title><script>
+SIGN_IN_PAGE = """<!doctype html><meta charset="utf-8"><title>Sweet Spot</title><script>
 const address = new URL(location.href);
 address.searchParams.delete("token");
 location.replace(address.href);
 </script>"""
 NO_ENTRY = "Sweet Spot opens with the link that stands in the terminal where it was started."
 # A link on another site brings no strict cookie along; the same link on this page does.
-_REFUSED = f"""<!doctype html><meta charset="utf-8"><title>Sweet Spot</title>
+_REFUSAL_PAGE = f"""<!doctype html><meta charset="utf-8"><title>Sweet Spot</title>
 <p>{NO_ENTRY} If it is open in this browser already, <a href="">continue to it</a>.</p>"""
 
 
@@ -272,12 +276,13 @@ def choose_start_token(environment: Mapping[str, str] = os.environ) -> str:
     """
     if is_served(environment):
         return ""
-    start_token = environment.get(TOKEN)
+    start_token = environment.get(TOKEN_VARIABLE)
     if start_token is None:
         return secrets.token_urlsafe(24)
     if start_token and not _TOKEN_PATTERN.fullmatch(start_token):
         raise SettingsError(
-            f"{TOKEN} must have at least 16 characters, each a letter, a digit, - or _. Set another one, or unset it."
+            f"{TOKEN_VARIABLE} must have at least 16 characters, each a letter, a digit, - or _. Set another one, or "
+            "unset it."
         )
     return start_token
 
@@ -294,17 +299,19 @@ class StartToken:
             await self._app(scope, receive, send)
         elif scope["type"] == "http" and scope["method"] == "GET" and self._is_in_address(scope):
             port_match = re.search(r":([0-9]+)$", Headers(scope=scope)["host"])
-            cookie_name = f"{COOKIE}{port_match[1] if port_match else 80}"
+            cookie_name = f"{COOKIE_PREFIX}{port_match[1] if port_match else 80}"
             cookie = f"{cookie_name}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
-            await HTMLResponse(SIGN_IN, headers={**_NO_TRACE, "Set-Cookie": cookie})(scope, receive, send)
+            await HTMLResponse(SIGN_IN_PAGE, headers={**_NO_TRACE_HEADERS, "Set-Cookie": cookie})(
+                scope, receive, send
+            )
         elif self._is_in_cookie(scope) or _is_health_check(scope):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008, "reason": NO_ENTRY})
         else:
             # Closed, or the server would read a body that nobody wants.
-            headers = {**_NO_TRACE, "Connection": "close"}
-            await HTMLResponse(_REFUSED, 403, headers)(scope, receive, send)
+            headers = {**_NO_TRACE_HEADERS, "Connection": "close"}
+            await HTMLResponse(_REFUSAL_PAGE, 403, headers)(scope, receive, send)
 
     def _is_in_address(self, scope: Scope) -> bool:
         """Return True if the query of the address holds the token."""
@@ -321,7 +328,7 @@ class StartToken:
         return any(
             self._is_token(cookies[cookie_name].encode())
             for cookie_name in cookies
-            if cookie_name.startswith(COOKIE)
+            if cookie_name.startswith(COOKIE_PREFIX)
         )
 
     def _is_token(self, token_bytes: bytes) -> bool:

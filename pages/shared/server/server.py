@@ -4,7 +4,7 @@ Free the memory of ended sessions in time.
 
 Streamlit 1.67 removes an expired session from its store only when it stores the next one. The removed session still
 stands in reference cycles, its own and Plotly's, until Python collects garbage. This can take hours: so much is
-imported that full collections are rare, and `freeze` hides all objects that exist when it is called.
+imported that full collections are rare, and `freeze_objects` hides all objects that exist when it is called.
 """
 
 from __future__ import annotations
@@ -63,37 +63,35 @@ class WatchedSession:
 
 _lock = threading.Lock()
 _watched_sessions: dict[str, WatchedSession] = {}
-_frozen_names: set[str] = set()
+_frozen_ids: set[str] = set()
 """Names of sessions that were in memory when it was frozen; a collection cannot see what they held then."""
 _ended_sessions: dict[str, WatchedSession] = {}
 """Sessions that ended since the last collection, or that something held until then."""
 
 
-def watch() -> None:
+def watch_session() -> None:
     """Watch the session whose page runs in this thread, if there is one and it is not watched yet."""
-    session_name = streamlit_internals.get_session_id()
-    if not session_name or streamlit_internals.find_runtime() is None or session_name in _watched_sessions:
+    session_id = streamlit_internals.get_session_id()
+    if not session_id or streamlit_internals.find_runtime() is None or session_id in _watched_sessions:
         return
-    session = streamlit_internals.find_session(session_name)
+    session = streamlit_internals.find_session(session_id)
     with _lock:
-        _watched_sessions[session_name] = WatchedSession(None if session is None else weakref.ref(session))
+        _watched_sessions[session_id] = WatchedSession(None if session is None else weakref.ref(session))
 
 
-def freeze() -> None:
+def freeze_objects() -> None:
     """Exclude from later collections what is in memory now: they then take about 10 ms instead of 150 or more."""
     gc.collect()
     with _lock:
-        _frozen_names.clear()
-        sessions_by_name = _ended_sessions | _watched_sessions
-        _frozen_names.update(
-            session_name
-            for session_name, watched_session in sessions_by_name.items()
-            if watched_session.is_alive
+        _frozen_ids.clear()
+        session_by_id = _ended_sessions | _watched_sessions
+        _frozen_ids.update(
+            session_id for session_id, watched_session in session_by_id.items() if watched_session.is_alive
         )
         gc.freeze()
 
 
-async def sweep() -> None:
+async def sweep_sessions() -> None:
     """Close sessions that nobody comes back to and collect their garbage, again and again until cancelled."""
     last_collected_at = time.monotonic()
     while True:
@@ -103,31 +101,31 @@ async def sweep() -> None:
             continue
         limit_seconds = st.get_option("server.disconnectedSessionTTL")
         with contextlib.suppress(AttributeError, TypeError):  # Not as in Streamlit 1.67.
-            if close_expired(runtime, time.monotonic(), limit_seconds):
+            if close_expired_sessions(runtime, time.monotonic(), limit_seconds):
                 await release_last_message(runtime)
         wait_seconds = COLLECT_SECONDS if _ended_sessions else REGULAR_SECONDS
         if time.monotonic() - last_collected_at >= wait_seconds:
-            collect()
+            collect_garbage()
             last_collected_at = time.monotonic()
 
 
-def close_expired(runtime: Any, current_time: float, limit_seconds: float) -> bool:
+def close_expired_sessions(runtime: Any, current_time: float, limit_seconds: float) -> bool:
     """Close sessions whose browser left ``limit_seconds`` ago, or a little less; return True if any was closed.
 
     It is to be called on the server's event loop.
     """
-    time_to_live, num_ended = limit_seconds - min(EARLY_SECONDS, limit_seconds / 2), len(_ended_sessions)
+    max_idle_seconds, num_ended = limit_seconds - min(EARLY_SECONDS, limit_seconds / 2), len(_ended_sessions)
     with _lock:
         watched_sessions = list(_watched_sessions.items())
-    for session_name, watched_session in watched_sessions:
-        if runtime.is_active_session(session_name):
+    for session_id, watched_session in watched_sessions:
+        if runtime.is_active_session(session_id):
             watched_session.last_seen = current_time
-        elif current_time - watched_session.last_seen >= time_to_live:
-            del _watched_sessions[session_name]
-            _ended_sessions[session_name] = watched_session
+        elif current_time - watched_session.last_seen >= max_idle_seconds:
+            del _watched_sessions[session_id]
+            _ended_sessions[session_id] = watched_session
             # Whatever goes wrong with one session, the others are closed, and a collection frees this one.
             with contextlib.suppress(Exception):
-                runtime.close_session(session_name)
+                runtime.close_session(session_id)
                 session_ref = watched_session.session_ref
                 if session_ref is not None and (streamlit_session := session_ref()) is not None:
                     streamlit_session.shutdown()  # Once more, in case Streamlit had no session of this name any more.
@@ -156,28 +154,28 @@ async def release_last_message(runtime: Any) -> None:
     """
     client = _NoBrowser()
     with contextlib.suppress(Exception):  # The server has stopped, or nothing came.
-        session_name = runtime.connect_session(client, {})
+        session_id = runtime.connect_session(client, {})
         try:
-            runtime.handle_backmsg(session_name, streamlit_internals.build_heartbeat())
+            runtime.handle_backmsg(session_id, streamlit_internals.build_heartbeat())
             await asyncio.wait_for(client.was_sent.wait(), COLLECT_SECONDS)
         finally:
-            runtime.close_session(session_name)
+            runtime.close_session(session_id)
 
 
-def collect() -> None:
+def collect_garbage() -> None:
     """Collect garbage, including frozen memory of sessions that have ended."""
-    if _frozen_names.isdisjoint(_ended_sessions):
+    if _frozen_ids.isdisjoint(_ended_sessions):
         gc.collect()
     else:
         gc.unfreeze()
-        freeze()
+        freeze_objects()
     with _lock:
-        for session_name in [
-            session_name
-            for session_name, watched_session in _ended_sessions.items()
+        for session_id in [
+            session_id
+            for session_id, watched_session in _ended_sessions.items()
             if not watched_session.is_alive
         ]:
-            del _ended_sessions[session_name]
+            del _ended_sessions[session_id]
 
 
 # Of OpenBLAS, which reads it when NumPy is loaded, and that is later. The optimisers multiply tall, thin matrices
@@ -191,12 +189,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 gc.set_threshold(50_000, 20, 100)
 
 # Not beside a folder named `pages`: Streamlit would take that for automatic pages.
-SCRIPT = Path(__file__).resolve().parents[1] / "shell" / "main.py"
+MAIN_SCRIPT = Path(__file__).resolve().parents[1] / "shell" / "main.py"
 # Streamlit 1.67 puts this folder into sys.path when a run begins and takes it out when that ends, unless it stands
 # there already. Work beside the page that imported a module in that moment walked over a list that moved, left out an
 # entry, and failed with ModuleNotFoundError. Last, so that nothing there takes the place of a library.
-if str(SCRIPT.parent) not in sys.path:
-    sys.path.append(str(SCRIPT.parent))
+if str(MAIN_SCRIPT.parent) not in sys.path:
+    sys.path.append(str(MAIN_SCRIPT.parent))
 
 # Starlette would write uploads of more than 1 MB to the temporary folder, as a file without a name, before Streamlit
 # takes them into memory as a whole. 0 is no limit: how large an upload may be, Streamlit judges before (maxUploadSize).
@@ -220,14 +218,14 @@ def build_middleware() -> list[Middleware]:
         token = access.choose_start_token()
     except access.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
-    if token and access.TOKEN not in os.environ:
+    if token and access.TOKEN_VARIABLE not in os.environ:
         # Started without the launcher, which would have chosen the token and opened the link.
         start_link = f"http://127.0.0.1:{st.get_option('server.port')}/?token={token}"
         print(f"Sweet Spot opens with this link only: {start_link}", flush=True)
     content_policy = access.FRAME_POLICY
     if (static_folder := streamlit_internals.find_static_folder()) is not None:
         page_text = (static_folder / "index.html").read_text(encoding="utf-8")
-        content_policy = access.build_content_policy([page_text, access.SIGN_IN])
+        content_policy = access.build_content_policy([page_text, access.SIGN_IN_PAGE])
     return [
         Middleware(access.Guard, public_origins, access.is_served(), content_policy),
         Middleware(access.StartToken, token=token),
@@ -247,7 +245,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     threading.Thread(target=importlib.import_module, args=[catalogue], name="load pages", daemon=True).start()
     if ENDS_WITH_INPUT in os.environ:
         threading.Thread(target=_end_with_input, name="end with the launcher", daemon=True).start()
-    sweep_task = asyncio.create_task(sweep())
+    sweep_task = asyncio.create_task(sweep_sessions())
     try:
         yield
     finally:

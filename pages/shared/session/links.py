@@ -39,17 +39,17 @@ MAX_LINK_TEXT = 4_000
 """Longest text in a link, as a server takes no address of any length; a session file holds longer ones."""
 UPLOAD_MARK = "upload"
 """Stands in the address while uploaded data are in use: a reload of the page loses them, and can say so."""
-RELOADED = "uploaded data were in use, and they are gone: they stay only until the page is loaded anew"
+DATA_GONE = "uploaded data were in use, and they are gone: they stay only until the page is loaded anew"
 PINS_MARK = "kept"
 """Stands in the address while something is pinned: a reload loses that, too."""
 PINS_GONE = "what was pinned is gone"
 SPENT_MARK = "spent"
 """Stands in the address once something was released: after a reload the account of it begins anew."""
 SPENT_GONE = "what was spent before is no longer counted: the account begins at 0"
-RELOAD_PROBLEMS = (RELOADED, PINS_GONE, SPENT_GONE)
+RELOAD_PROBLEMS = (DATA_GONE, PINS_GONE, SPENT_GONE)
 """Messages of a page that was reloaded."""
 # For fields that every link has; the range of a label is one that nobody means.
-STAND_INS = {"epsilon": setting.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
+STAND_IN_BY_FIELD = {"epsilon": setting.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 
 
 def write_link(
@@ -137,7 +137,7 @@ def read_link(
             } - setting_texts.keys()
             stand_in_texts = {
                 field_name: str(stand_in_value)
-                for field_name, stand_in_value in STAND_INS.items()
+                for field_name, stand_in_value in STAND_IN_BY_FIELD.items()
                 if field_name in absent_names
             }
     parameters_type, keys_by_name = question.parameters_type or Parameters, question.widget_keys
@@ -159,7 +159,7 @@ def _read_widgets(
 ) -> tuple[dict[str, Any], list[InputProblem]]:
     """Return the values of widgets by session key, defaults included, and the problems of a link's other fields."""
     parameters, bad_names, field_problems = text_fields.read_good_fields(
-        parameters_type, texts_by_name, STAND_INS
+        parameters_type, texts_by_name, STAND_IN_BY_FIELD
     )
     if bad_names:
         is_partly_good = len(bad_names) < len(texts_by_name)
@@ -191,9 +191,9 @@ def apply_once(question: Question) -> None:
     problems = Problems()
     if VERSION_FIELD in texts_by_name:
         _apply_link(texts_by_name, question, problems)
-    tour.resume(texts_by_name, VERSION_FIELD in texts_by_name, problems)
+    tour.resume_tour(texts_by_name, VERSION_FIELD in texts_by_name, problems)
     if UPLOAD_MARK in texts_by_name:
-        problems.add(RELOADED, remedy=f"Load them again. Shown instead: {session.dataset().name}")
+        problems.add(DATA_GONE, remedy=f"Load them again. Shown instead: {session.get_dataset().name}")
     if PINS_MARK in texts_by_name:
         problems.add(PINS_GONE, remedy="Save session, in the sidebar, keeps it as a file")
     if SPENT_MARK in texts_by_name:
@@ -209,10 +209,10 @@ def _apply_link(texts_by_name: Mapping[str, str], question: Question, problems: 
         problems.extend(error.problems)
         return
     try:
-        session.use(session.LoadedData(origin.load(), origin))
+        session.use_data(session.LoadedData(origin.load(), origin))
     except InvalidInput as error:
         problems.extend(error.problems)
-        problems.add(f"shown instead: {session.dataset().name}")
+        problems.add(f"shown instead: {session.get_dataset().name}")
     problems.extend(field_problems)
     st.session_state.update(values_by_key)
     choice_keys = {
@@ -242,7 +242,7 @@ def write_current_link(question: Question) -> tuple[str, str]:
     """
     loaded_data, current_tour, state = session.get_loaded(), session.get_tour(), st.session_state
     data_after_tour = loaded_data if current_tour is None else current_tour.saved_state.loaded_data
-    came_from_file = session.is_file(data_after_tour.original or data_after_tour)
+    came_from_file = session.came_from_file(data_after_tour.original or data_after_tour)
     parameters: Parameters | None = state.get(keys.PAGE_PARAMETERS)
     epsilon: Any = state.get(keys.EPSILON)
     if parameters is None and not check_epsilon(epsilon):
@@ -268,7 +268,7 @@ def write_current_link(question: Question) -> tuple[str, str]:
     permanent_link = write_link(page_address, question.url_path, loaded_data.origin, setting_texts)
     if hides_fields:
         for field_name, field in question.fields.items():
-            if field.origin is not FieldOrigin.PUBLIC and not field.published:
+            if field.origin is not FieldOrigin.PUBLIC and not field.is_published:
                 setting_texts.pop(field_name, None)
     return permanent_link, urlencode(
         _list_origin_fields(loaded_data.origin) | setting_texts | mark_text_by_name
@@ -301,7 +301,7 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
     for question_name, page_node in (
         JsonValue(node.value, node.location, problems).get_named(200) or {}
     ).items():
-        question = catalogue.QUESTIONS.get(question_name)
+        question = catalogue.QUESTION_BY_NAME.get(question_name)
         if question is None or question.parameters_type is None:
             page_node.refuse("there is no such question here")
             continue
@@ -313,8 +313,8 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
         if fills_new_fields:
             default_by_field = question.list_newer_defaults(nodes_by_name)
             values_by_key |= {
-                question.get_key(question_name): default_value
-                for question_name, default_value in default_by_field.items()
+                question.get_key(field_name): default_value
+                for field_name, default_value in default_by_field.items()
             }
         values_by_key |= _read_fields(question, nodes_by_name)
     return values_by_key
@@ -340,7 +340,7 @@ def _read_fields(question: Question, nodes_by_field: Mapping[str, JsonValue]) ->
                 node.refuse(
                     f"this is not what the field {question.fields[field_name].label or field_name} holds"
                 )
-    accepted_names = _list_accepted(question, values_by_field)
+    accepted_names = _list_accepted_names(question, values_by_field)
     for field_name in [field_name for field_name in values_by_field if field_name not in accepted_names]:
         field_label = question.fields[field_name].label or field_name
         nodes_by_field[field_name].refuse(
@@ -373,7 +373,7 @@ def _convert_value(field_type: Any, node: JsonValue, max_length: int) -> Any:
     raise ValueError
 
 
-def _list_accepted(question: Question, values_by_field: Mapping[str, Any]) -> set[str]:
+def _list_accepted_names(question: Question, values_by_field: Mapping[str, Any]) -> set[str]:
     """Return the names of fields that are empty, or whose value is good with the others or alone.
 
     A value that does not apply now, such as the variance beside *Worst case*, stays in its field if it is in range.
@@ -388,33 +388,37 @@ def _list_accepted(question: Question, values_by_field: Mapping[str, Any]) -> se
         return not problems.entries
 
     empty_names = {field_name for field_name, field_value in values_by_field.items() if field_value is None}
-    good_by_field = {n: v for n, v in values_by_field.items() if n not in empty_names and is_in_range(n)}
+    good_values_by_field = {
+        n: v for n, v in values_by_field.items() if n not in empty_names and is_in_range(n)
+    }
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
-    nan_by_field = {field_name: math.nan for field_name in STAND_INS if field_name in type_by_field}
-    used_by_field = nan_by_field | {
-        field_name: good_by_field.get(field_name, math.nan)
-        for field_name in (*good_by_field, *empty_names)
+    nan_by_field = {field_name: math.nan for field_name in STAND_IN_BY_FIELD if field_name in type_by_field}
+    used_values_by_field = nan_by_field | {
+        field_name: good_values_by_field.get(field_name, math.nan)
+        for field_name in (*good_values_by_field, *empty_names)
         if applies(
             question.fields[field_name].only_with,
-            lambda other: good_by_field.get(other, question.get_initial_value(other)),
+            lambda other: good_values_by_field.get(other, question.get_initial_value(other)),
         )
     }
-    if _is_accepted(question, used_by_field):
-        return empty_names | set(good_by_field)
+    if _is_accepted(question, used_values_by_field):
+        return empty_names | set(good_values_by_field)
 
     def is_good_alone(field_name: str) -> bool:
         """Return True if the value is good without the other fields, except a field that switches this one on."""
         field = question.fields[field_name]
-        if field_name not in used_by_field or field.limits or field.options or field.stops:
+        if field_name not in used_values_by_field or field.limits or field.options or field.stops:
             return True  # It was checked above.
-        condition_field_names = {field.only_with[0]} & good_by_field.keys() if field.only_with else set()
+        condition_field_names = (
+            {field.only_with[0]} & good_values_by_field.keys() if field.only_with else set()
+        )
         own_value_by_field = {
-            own_field_name: good_by_field[own_field_name]
+            own_field_name: good_values_by_field[own_field_name]
             for own_field_name in (field_name, *condition_field_names)
         }
         return _is_accepted(question, nan_by_field | own_value_by_field)
 
-    return empty_names | set(filter(is_good_alone, good_by_field))
+    return empty_names | set(filter(is_good_alone, good_values_by_field))
 
 
 def _is_accepted(question: Question, values_by_field: Mapping[str, Any]) -> bool:

@@ -2,11 +2,11 @@
 
 A page with a table has an ``UPLOAD`` in its ``upload.py`` (`pages.shared.data.table_upload`), which says what it takes.
 
-A page with releases that it has drawn holds them as `RELEASES` and has a ``saved.py`` with
+A page with releases that it has drawn holds them as `RELEASES_ENTRY` and has a ``saved.py`` with
 
-    def to_json(held) -> Any                                  # the JSON for the file
-    def from_json(part: Part, accounts: Mapping[str, Ledger]) -> held     # problems are added to the part
-    def merge(current, added) -> held                         # those of the session and of a file together
+    def to_json(releases) -> Any                              # the JSON for the file
+    def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> releases     # problems are added to the node
+    def merge(current, added) -> releases                     # those of the session and of a file together
 
 ``accounts`` are the file's ledgers of the page's data, those of its own data if it has some.
 
@@ -57,8 +57,8 @@ PIN_CODEC = replace(
     CODEC,
     max_text=400,
     max_entries=60,
-    readers={
-        **CODEC.readers,
+    readers_by_type={
+        **CODEC.readers_by_type,
         Provenance: _read_disclosure,
         (Pin, "epsilon"): functools.partial(_read_number, *EPSILON_RANGE),
         (Pin, "rows_lost"): functools.partial(_read_number, 0.0, 1.0),
@@ -74,7 +74,7 @@ def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
     for pin_node in node.get_entries(MAX_PINS) or ():
         # Pins of before had a curve, which no figure shows any more.
         values_by_attribute = pin_node.read_members(required_readers, {"curve": lambda _: None})
-        if values_by_attribute is not None and values_by_attribute["question"] in catalogue.QUESTIONS:
+        if values_by_attribute is not None and values_by_attribute["question"] in catalogue.QUESTION_BY_NAME:
             pins.append(
                 Pin(
                     **{
@@ -86,9 +86,9 @@ def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
     return tuple(pins)
 
 
-MOST_ENTRIES = 2 * MAX_FEATURES
+MAX_COLUMN_ENTRIES = 2 * MAX_FEATURES
 """Fields about columns: a lowest and a highest value of each."""
-DIGEST = 64
+MAX_DIGEST_LENGTH = 64
 """Characters of an account: SHA-256 of what was read."""
 
 
@@ -120,7 +120,7 @@ def find_upload(page_name: str) -> TableUpload:
 def list_tables(values_by_key: Mapping[Any, Any]) -> dict[str, OwnTable]:
     """Return the tables in use in a session, by name of the page."""
     tables_by_page: dict[str, OwnTable] = {}
-    for question in catalogue.QUESTIONS.values():
+    for question in catalogue.QUESTION_BY_NAME.values():
         if not question.own_file_key or (table_entry := values_by_key.get(question.own_file_key)) is None:
             continue
         prefix = find_upload(question.name).column_field_prefix
@@ -138,7 +138,7 @@ def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
     for page_name, own_table in tables_by_page.items():
         table_entry, file_entry_name = (
             own_table.table_entry,
-            catalogue.QUESTIONS[page_name].own_file_entry_name,
+            catalogue.QUESTION_BY_NAME[page_name].own_file_entry_name,
         )
         extra_state = find_upload(page_name).list_extra_state(table_entry)
         values_by_entry = {file_entry_name: table_entry, **extra_state, **own_table.numbers_by_field}
@@ -149,7 +149,9 @@ def apply_tables(tables_by_page: Mapping[str, OwnTable]) -> None:
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 
-def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[dict[str, Any], list[str]]:
+def tables_to_json(
+    tables_by_page: Mapping[str, OwnTable], room_bytes: int
+) -> tuple[dict[str, Any], list[str]]:
     """Return the tables as JSON by name of the page, as far as there is room, and a phrase on all that is left out.
 
     Args:
@@ -165,7 +167,7 @@ def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[di
             or "table" not in saved_dataset_json.dataset_json["facets"]
         ):
             omission_phrases.append(
-                f"{catalogue.QUESTIONS[page_name].title}: its own table is too large for a file"
+                f"{catalogue.QUESTION_BY_NAME[page_name].title}: its own table is too large for a file"
             )
             continue
         room_bytes = saved_dataset_json.remaining_bytes
@@ -180,10 +182,10 @@ def to_json(tables_by_page: Mapping[str, OwnTable], room_bytes: int) -> tuple[di
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-def from_json(node: JsonValue) -> dict[str, OwnTable]:
-    """Return the tables that `to_json` wrote, by name of the page; problems are added to ``node``."""
+def tables_from_json(node: JsonValue) -> dict[str, OwnTable]:
+    """Return the tables that `tables_to_json` wrote, by name of the page; problems are added to ``node``."""
     page_names = tuple(
-        question.name for question in catalogue.QUESTIONS.values() if question.own_file_entry_name
+        question.name for question in catalogue.QUESTION_BY_NAME.values() if question.own_file_entry_name
     )
     nodes_by_page = node.get_members((), page_names) or {}
     tables_by_page = {
@@ -198,10 +200,10 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
     values_by_member = node.read_members(
         {
             "content": saved_dataset.from_json,
-            "account": read_text(DIGEST),
+            "account": read_text(MAX_DIGEST_LENGTH),
             "design": read_optional(lambda design: (design.value, _read_design(design))),
-            "entered": lambda entry: _read_json_entries(entry, upload),
-            "seal": read_text(DIGEST),
+            "entered": lambda entry: _read_column_numbers(entry, upload),
+            "seal": read_text(MAX_DIGEST_LENGTH),
         }
     )
     if values_by_member is None:
@@ -219,7 +221,7 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
     else:
         file_digest, numbers_by_field = values_by_member["account"], values_by_member["entered"]
         table_entry = node.build(
-            lambda: (upload.check(dataset), upload.build_entry(dataset, file_digest, design))[1]
+            lambda: (upload.check_dataset(dataset), upload.build_entry(dataset, file_digest, design))[1]
         )
         return None if table_entry is None else OwnTable(table_entry, numbers_by_field)
     return None
@@ -234,10 +236,10 @@ def _read_design(node: JsonValue) -> Design | None:
     return design
 
 
-def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]:
+def _read_column_numbers(node: JsonValue, upload: TableUpload) -> dict[str, float]:
     """Return the numbers entered about columns, by name of the field; fields about something else are refused."""
     numbers_by_field: dict[str, float] = {}
-    for field_name, number_node in (node.get_named(MOST_ENTRIES) or {}).items():
+    for field_name, number_node in (node.get_named(MAX_COLUMN_ENTRIES) or {}).items():
         number = number_node.get_number()
         is_about_column = bool(upload.column_field_prefix) and field_name.startswith(
             upload.column_field_prefix
@@ -252,7 +254,7 @@ def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]
     return numbers_by_field
 
 
-RELEASES = "choices"
+RELEASES_ENTRY = "choices"
 """The name under which a page with a module ``saved`` holds its releases."""
 
 
@@ -263,11 +265,13 @@ def _import_saved(page_name: str) -> Any:
 
 def list_releases(values_by_key: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the releases in a session by name of the page, without pages that have none."""
-    releasing_pages = [page for page in catalogue.QUESTIONS.values() if RELEASES in page.origins_by_entry]
+    releasing_pages = [
+        page for page in catalogue.QUESTION_BY_NAME.values() if RELEASES_ENTRY in page.origins_by_entry
+    ]
     return {
         page.name: releases
         for page in releasing_pages
-        if (releases := values_by_key.get(page.get_key(RELEASES)))
+        if (releases := values_by_key.get(page.get_key(RELEASES_ENTRY)))
     }
 
 
@@ -282,11 +286,15 @@ def releases_to_json(releases_by_page: Mapping[str, Any]) -> dict[str, Any]:
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """Return the releases of a file by name of the page, without pages that have none; add problems to ``node``."""
     page_names = tuple(
-        question.name for question in catalogue.QUESTIONS.values() if RELEASES in question.origins_by_entry
+        question.name
+        for question in catalogue.QUESTION_BY_NAME.values()
+        if RELEASES_ENTRY in question.origins_by_entry
     )
     releases_by_page: dict[str, Any] = {}
     for page_name, page_node in (node.get_members((), page_names) or {}).items():
-        ledgers_by_digest = accounts.get(page_name if catalogue.QUESTIONS[page_name].ledgers_key else "", {})
+        ledgers_by_digest = accounts.get(
+            page_name if catalogue.QUESTION_BY_NAME[page_name].ledgers_key else "", {}
+        )
         releases_by_page[page_name] = _import_saved(page_name).from_json(page_node, ledgers_by_digest)
     return {page_name: releases for page_name, releases in releases_by_page.items() if releases}
 
@@ -294,13 +302,13 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
 def apply_releases(releases_by_page: Mapping[str, Any]) -> None:
     """Add the releases of a file to those of the session."""
     for page_name, added_releases in releases_by_page.items():
-        releases_key = catalogue.QUESTIONS[page_name].get_key(RELEASES)
+        releases_key = catalogue.QUESTION_BY_NAME[page_name].get_key(RELEASES_ENTRY)
         st.session_state[releases_key] = _import_saved(page_name).merge(
             st.session_state.get(releases_key, {}), added_releases
         )
 
 
-MAX_FILES = 20
+MAX_KNOWN_FILES = 20
 
 
 @dataclass(frozen=True)
@@ -320,24 +328,25 @@ class KnownFile:
     disclosure: Disclosure
 
 
-def list_files() -> tuple[KnownFile, ...]:
+def list_known_files() -> tuple[KnownFile, ...]:
     """Return all known files, the latest first."""
     known_files: tuple[KnownFile, ...] = st.session_state.get(keys.KNOWN_FILES, ())
     return known_files
 
 
-def add_files(known_files: Sequence[KnownFile]) -> None:
-    """Put files before the known ones; of files with the same columns the first is kept, and `MAX_FILES` in all."""
+def add_known_files(known_files: Sequence[KnownFile]) -> None:
+    """Put files before the known ones; of those with the same columns the first is kept, `MAX_KNOWN_FILES` in all."""
     files_by_columns: dict[tuple[str, ...], KnownFile] = {}
-    for known_file in (*known_files, *list_files()):
+    for known_file in (*known_files, *list_known_files()):
         files_by_columns.setdefault(known_file.column_names, known_file)
-    st.session_state[keys.KNOWN_FILES] = tuple(files_by_columns.values())[:MAX_FILES]
+    st.session_state[keys.KNOWN_FILES] = tuple(files_by_columns.values())[:MAX_KNOWN_FILES]
 
 
-def find_file(column_names: Sequence[str]) -> KnownFile | None:
+def find_known_file(column_names: Sequence[str]) -> KnownFile | None:
     """Return the known file with exactly these columns, in this order; None if there is none."""
     return next(
-        (known_file for known_file in list_files() if known_file.column_names == tuple(column_names)), None
+        (known_file for known_file in list_known_files() if known_file.column_names == tuple(column_names)),
+        None,
     )
 
 
@@ -356,7 +365,7 @@ def known_files_to_json(known_files: Sequence[KnownFile]) -> list[dict[str, Any]
 
 def known_files_from_json(node: JsonValue) -> tuple[KnownFile, ...]:
     """Return the files of a session file; problems are added to ``node``."""
-    return tuple(filter(None, map(_read_known_file, node.get_entries(MAX_FILES) or ())))
+    return tuple(filter(None, map(_read_known_file, node.get_entries(MAX_KNOWN_FILES) or ())))
 
 
 def _read_known_file(node: JsonValue) -> KnownFile | None:
@@ -380,9 +389,7 @@ def _read_known_file(node: JsonValue) -> KnownFile | None:
     single_columns = (roles.user, roles.count, roles.size, roles.users, roles.value, roles.task)
     used_columns = [*(c for c in single_columns if c is not None), *roles.further_user, *roles.further_task]
     used_columns += roles.further_values
-    if missing_columns := [
-        missing_column for missing_column in used_columns if missing_column not in column_names
-    ]:
+    if missing_columns := [column for column in used_columns if column not in column_names]:
         node.refuse(f"the file has no column {missing_columns[0]}")
         return None
     return KnownFile(file_name, column_names, roles, disclosure)

@@ -27,19 +27,19 @@ from pages.shared.figures import figures
 
 @dataclass(frozen=True)
 class SavedState:
-    """A session as it was before the tour.
+    """What the person had in the session before the tour, and gets back at its end.
 
     Attributes:
         loaded_data: The data in use, a `pages.shared.session.session.LoadedData`.
         epsilon: The shared epsilon; None if its field was empty.
-        settings: Values of fields, and choices beside them, by session key.
+        settings_by_key: Values of fields, and choices beside them, by session key.
         pins: Pins.
         is_named_only: True if only an address named the data: the settings from before, and data of a file, are lost.
     """
 
     loaded_data: Any
     epsilon: float | None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings_by_key: Mapping[str, Any] = field(default_factory=dict)
     pins: tuple[figures.Pin, ...] = ()
     is_named_only: bool = False
 
@@ -65,7 +65,7 @@ def get_tour() -> Tour | None:
     return tour
 
 
-def put_aside(loaded_data: Any) -> SavedState:
+def put_session_aside(loaded_data: Any) -> SavedState:
     """Reset every question, drop all pins, and return what was there. The caller changes the data in use.
 
     Args:
@@ -74,31 +74,31 @@ def put_aside(loaded_data: Any) -> SavedState:
     state = st.session_state
     values_by_key = {
         key: state[key]
-        for question in catalogue.QUESTIONS.values()
+        for question in catalogue.QUESTION_BY_NAME.values()
         for key in list_entered_keys(question, state)
     }
     values_by_key[setting.ENTRIES_KEY] = state.get(setting.ENTRIES_KEY, {})
     saved_state = SavedState(loaded_data, state.get(keys.EPSILON), values_by_key, figures.list_all_pins())
-    _clear_all()
+    _clear_all_questions()
     figures.store_pins(())
     return saved_state
 
 
-def put_back(saved_state: SavedState) -> None:
+def restore_session(saved_state: SavedState) -> None:
     """Restore everything but the data in use; pins made meanwhile stay, too.
 
     Call it before any widget that it sets.
     """
     state = st.session_state
-    _clear_all()
-    state.update(saved_state.settings)
+    _clear_all_questions()
+    state.update(saved_state.settings_by_key)
     setting.note_proposed_values()
     state[keys.EPSILON] = saved_state.epsilon
     state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
     figures.store_pins(figures.merge_pins(saved_state.pins, figures.list_all_pins()))
 
 
-def clear(question: Question) -> None:
+def clear_question(question: Question) -> None:
     """Set a question's fields to their initial values, and remove what else was entered or chosen on its page.
 
     A page with data of its own keeps all of it.
@@ -111,11 +111,11 @@ def clear(question: Question) -> None:
             del st.session_state[entry_key]
 
 
-def _clear_all() -> None:
+def _clear_all_questions() -> None:
     """Reset every question, and forget the shared setting."""
     setting.forget_entries()
-    for question in catalogue.QUESTIONS.values():
-        clear(question)
+    for question in catalogue.QUESTION_BY_NAME.values():
+        clear_question(question)
 
 
 def list_entered_keys(question: Question, state: Mapping[Any, Any]) -> Iterator[str]:
@@ -191,24 +191,24 @@ class LoadedData:
 def get_loaded() -> LoadedData:
     """Return the session's data with their origin; if nothing was chosen yet, first put the default sample in use."""
     if keys.LOADED_DATA not in st.session_state:
-        use(LoadedData(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE)))
+        use_data(LoadedData(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE)))
     loaded_data: LoadedData = st.session_state[keys.LOADED_DATA]
     return loaded_data
 
 
-def dataset() -> Dataset:
+def get_dataset() -> Dataset:
     """Return the session's data set."""
     return get_loaded().dataset
 
 
-def use(loaded_data: LoadedData) -> None:
+def use_data(loaded_data: LoadedData) -> None:
     """Make these the session's data, and reset the fields that depended on the data before.
 
     Data that a person brings end the tour: the settings from before the tour return first.
     """
     if (tour := get_tour()) is not None:
         del st.session_state[keys.TOUR]
-        put_back(tour.saved_state)
+        restore_session(tour.saved_state)
     put_in_use(loaded_data)
 
 
@@ -217,7 +217,7 @@ def end_tour() -> bool:
     if (tour := get_tour()) is not None:
         del st.session_state[keys.TOUR]
         put_in_use(tour.saved_state.loaded_data)
-        put_back(tour.saved_state)  # Last: new data renew fields.
+        restore_session(tour.saved_state)  # Last: new data renew fields.
     return tour is not None
 
 
@@ -240,9 +240,13 @@ def put_in_use(loaded_data: LoadedData, has_same_rows: bool = False) -> None:
     state[keys.DATA_VERSION] = state.get(keys.DATA_VERSION, 0) + 1
     state[keys.LINK_PROBLEMS] = ()
     link_problems: list[InputProblem] = []
-    for question in catalogue.QUESTIONS.values():
+    for question in catalogue.QUESTION_BY_NAME.values():
         for entry_name, declaration in question.fields.items():
-            if declaration.renewed and not has_same_rows and declaration.origin is not FieldOrigin.OWN_DATA:
+            if (
+                declaration.is_renewed
+                and not has_same_rows
+                and declaration.origin is not FieldOrigin.OWN_DATA
+            ):
                 state[question.get_key(entry_name)] = question.get_initial_value(entry_name)
         if question.propose_values is not None:
             entry_names = (*question.fields, *question.origins_by_entry)
@@ -267,7 +271,7 @@ def _clear_settings(awaited_by_key: Mapping[str, Any]) -> None:
     """
     state = st.session_state
     cleared_pieces = set()
-    for question in catalogue.QUESTIONS.values():
+    for question in catalogue.QUESTION_BY_NAME.values():
         for entry_name in (*question.fields, *question.origins_by_entry):
             if question.get_origin(entry_name) not in (FieldOrigin.DATA, FieldOrigin.VALUES):
                 continue
@@ -306,7 +310,7 @@ def get_original() -> LoadedData:
     return loaded_data.original or loaded_data
 
 
-def is_file(loaded_data: LoadedData | None = None) -> bool:
+def came_from_file(loaded_data: LoadedData | None = None) -> bool:
     """Return True if the data (those in use by default) came from a file: an upload, or a release that was loaded."""
     loaded_data = loaded_data or get_loaded()
     return loaded_data.origin.name in (UPLOADED, DP_RELEASE) and loaded_data.original is None
@@ -344,7 +348,7 @@ def get_ledger() -> Ledger:
     return ledgers_by_digest.get(get_original().dataset.histogram.digest, Ledger())
 
 
-def record(facts: ReleaseFacts) -> None:
+def record_release(facts: ReleaseFacts) -> None:
     """Add a release of the original data to their ledger; every draw from these data gets this as ``charge``."""
     digest = get_original().dataset.histogram.digest
     ledgers_by_digest: dict[str, Ledger] = st.session_state.get(keys.LEDGERS, {})
@@ -396,7 +400,7 @@ def _read_public_fields() -> dict[str, Any]:
     state = st.session_state
     return {
         field_key: state[field_key]
-        for question in catalogue.QUESTIONS.values()
+        for question in catalogue.QUESTION_BY_NAME.values()
         for field_name, declaration in question.fields.items()
         if declaration.origin is FieldOrigin.PUBLIC and (field_key := question.get_key(field_name)) in state
     }
@@ -420,14 +424,14 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
         if key in keys.PRESERVED_KEYS:
             continue
         question_name, _, field_name = key.partition(".")
-        question = catalogue.QUESTIONS.get(question_name)
+        question = catalogue.QUESTION_BY_NAME.get(question_name)
         origin = FieldOrigin.DATA if question is None else question.get_origin(field_name)
         if origin in kept_origins:
             continue
         value = state[key]
         if key == keys.PINS:
             # Those of private data are read off data; what the others show may be seen beside a release.
-            removed_by_key[key], state[key] = figures.split_private(value)
+            removed_by_key[key], state[key] = figures.split_private_pins(value)
             continue
         if question is not None and field_name in question.fields:
             removed_by_key[key] = value
@@ -449,7 +453,7 @@ def _can_return(value: Any) -> bool:
     return isinstance(value, float | str)
 
 
-DEMONSTRATION = "Demonstration: invented shop purchases, not your data"
+DEMONSTRATION_LABEL = "Demonstration: invented shop purchases, not your data"
 INVENTED_BADGE = "Invented data"
 """Stand on figure and card where invented data show what a page does with data that have what it needs."""
 SAMPLE_WITH_EVERYTHING = "shop-events"

@@ -32,16 +32,16 @@ from pages.shared.session import links, own_tables, session
 from pages.shared.session.own_tables import KnownFile, OwnTable
 
 SCHEMA = "sweetspot/session/1"
-MAX_BYTES = 80_000_000
+MAX_FILE_BYTES = 80_000_000
 """The largest file that is read; one with two full data sets is smaller."""
-MAX_DATASETS, MAX_RELEASES, DIGEST = 1_000, 10_000, 200
+MAX_DATASETS, MAX_RELEASES, MAX_DIGEST_LENGTH = 1_000, 10_000, 200
 """Data sets with an account, releases of each, and characters of what names a data set at most."""
 FILE_LABEL = "the session file"
-MADE_OF = "only a release in use is made of other data"
+MADE_OF_REFUSAL = "only a release in use is made of other data"
 
 
 @dataclass(frozen=True)
-class Content:
+class SessionContent:
     """The content of a session that a person entered or brought.
 
     Attributes:
@@ -91,7 +91,7 @@ class Snapshot:
     values_by_key: Mapping[Any, Any]
 
     @property
-    def content(self) -> Content:
+    def content(self) -> SessionContent:
         """Return the content of the session when the page was last drawn."""
         return read_session(self.values_by_key)
 
@@ -107,7 +107,7 @@ def update_snapshot() -> Snapshot:
     return snapshot
 
 
-def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
+def read_session(values_by_key: Mapping[Any, Any] | None = None) -> SessionContent:
     """Return the content of a session; during the tour, the content that returns at its end.
 
     Args:
@@ -121,7 +121,9 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
         if session_key in catalogue.FIELD_KEYS
     }
     ledgers_by_question = {
-        q.name: values_by_key.get(q.ledgers_key, {}) for q in catalogue.QUESTIONS.values() if q.ledgers_key
+        q.name: values_by_key.get(q.ledgers_key, {})
+        for q in catalogue.QUESTION_BY_NAME.values()
+        if q.ledgers_key
     }
     tour: session.Tour | None = values_by_key.get(keys.TOUR)
     if tour is None:
@@ -130,7 +132,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
         saved_state = tour.saved_state
         tour_keys = {
             session_key
-            for q in catalogue.QUESTIONS.values()
+            for q in catalogue.QUESTION_BY_NAME.values()
             for session_key in session.list_entered_keys(q, values_by_key)
         }
         field_values = {
@@ -138,7 +140,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
             for session_key, session_value in field_values.items()
             if session_key not in tour_keys
         }
-        former_values = saved_state.settings
+        former_values = saved_state.settings_by_key
         field_values |= {
             session_key: former_values[session_key]
             for session_key in former_values
@@ -146,7 +148,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
         }
     loaded_data: session.LoadedData = saved_state.loaded_data
     pins = figures.merge_pins(saved_state.pins, values_by_key.get(keys.PINS, ()))
-    return Content(
+    return SessionContent(
         loaded_data,
         saved_state.epsilon,
         field_values,
@@ -161,7 +163,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> Content:
 
 def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[str]:
     """Yield a sentence for each page whose releases the file leaves out; the file holds only their cost."""
-    for question in (q for q in catalogue.QUESTIONS.values() if q.ledgers_key):
+    for question in (q for q in catalogue.QUESTION_BY_NAME.values() if q.ledgers_key):
         draws_by_account: Any = values_by_key.get(f"{question.name}.draws", {})
         if num_releases := sum(map(len, draws_by_account.values())):
             releases_text = wording.counted(num_releases, "release")
@@ -171,10 +173,10 @@ def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[st
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 
-def write_file(session_content: Content) -> str:
+def write_file(session_content: SessionContent) -> str:
     """Return the text of the session file."""
     data_json, data_omissions, room_bytes = _write_data(session_content.loaded_data, saved_dataset.ROOM)
-    tables_json, table_omissions = own_tables.to_json(session_content.tables_by_page, room_bytes)
+    tables_json, table_omissions = own_tables.tables_to_json(session_content.tables_by_page, room_bytes)
     return write_document(
         SCHEMA,
         label=session_content.disclosure.label,
@@ -248,7 +250,7 @@ class FileContent:
         saved_at_text: When it was saved, as it says.
     """
 
-    content: Content
+    content: SessionContent
     setting_problems: tuple[InputProblem, ...]
     omission_sentences: tuple[str, ...]
     saved_at_text: str
@@ -264,7 +266,7 @@ def read_file(file_bytes: bytes) -> FileContent:
         InvalidInput: It is no session file of this version, or its data or ledgers were changed or damaged; all
             problems at once.
     """
-    document = load_json(file_bytes, MAX_BYTES, FILE_LABEL)
+    document = load_json(file_bytes, MAX_FILE_BYTES, FILE_LABEL)
     if not isinstance(document.value, dict) or document.value.get("schema") != SCHEMA:
         document.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
         document.problems.raise_if_any()
@@ -288,7 +290,7 @@ def read_file(file_bytes: bytes) -> FileContent:
         {
             "second": note_second_dataset,
             # Files of before have none.
-            "own": own_tables.from_json,
+            "own": own_tables.tables_from_json,
             "drawn": lambda releases: releases,
             "files": own_tables.known_files_from_json,
             "page": lambda page: page,
@@ -301,7 +303,7 @@ def read_file(file_bytes: bytes) -> FileContent:
         {} if drawn_node is None else own_tables.releases_from_json(drawn_node, values_by_member["accounts"])
     )
     document.problems.raise_if_any()
-    session_content = Content(
+    session_content = SessionContent(
         values_by_member["data"],
         values_by_member["epsilon"],
         values_by_member["settings"],
@@ -330,7 +332,7 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
     def read_original(original_node: JsonValue) -> session.LoadedData | None:
         """Return the data that a release was made of; None, with a problem, where data are not a release."""
         if is_original:  # At once: it could be made of others without end.
-            original_node.refuse(MADE_OF)
+            original_node.refuse(MADE_OF_REFUSAL)
             return None
         return _read_data(problems, original_node, is_original=True)
 
@@ -361,7 +363,7 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
     elif (values_by_member["content"].release is not None) != (origin_name == session.DP_RELEASE):
         node.refuse("data are a release exactly where they say what it guarantees")
     elif "made_of" in values_by_member and origin_name != session.DP_RELEASE:
-        node.refuse(MADE_OF)
+        node.refuse(MADE_OF_REFUSAL)
     else:
         origin, original_data = session.Origin(origin_name), values_by_member.get("made_of")
         values_set_aside = values_by_member.get("set_aside", {}) if original_data else {}
@@ -371,11 +373,14 @@ def _read_data(problems: Problems, node: JsonValue, is_original: bool = False) -
 
 def _read_accounts(node: JsonValue) -> dict[str, dict[str, Ledger]]:
     """Return the ledgers of a file by question, "" for the session's data, and by digest of the data."""
-    question_names = ("", *(q.name for q in catalogue.QUESTIONS.values() if q.ledgers_key))
+    question_names = ("", *(q.name for q in catalogue.QUESTION_BY_NAME.values() if q.ledgers_key))
     ledgers_by_question: dict[str, dict[str, Ledger]] = {}
     for question_name, digests_node in (node.get_members((), question_names) or {}).items():
         for digest, ledger_node in (digests_node.get_named(MAX_DATASETS) or {}).items():
-            if JsonValue(digest, digests_node.location, digests_node.problems).get_text(DIGEST) is None:
+            if (
+                JsonValue(digest, digests_node.location, digests_node.problems).get_text(MAX_DIGEST_LENGTH)
+                is None
+            ):
                 continue
             ledger = _read_ledger(ledger_node)
             if ledger is not None:
@@ -402,7 +407,7 @@ def _read_ledger(node: JsonValue) -> Ledger | None:
 # --- Opening ----------------------------------------------------------------------------------------------------------
 
 
-def apply_content(session_content: Content) -> None:
+def apply_content(session_content: SessionContent) -> None:
     """Make a file's content the session's. Call it before any widget that it sets, for example from a callback.
 
     A tour ends. Ledgers, pins, releases and known files are added to those of the session. Data, pages' own tables and
@@ -412,7 +417,7 @@ def apply_content(session_content: Content) -> None:
     session.end_tour()  # Else its end would put the settings from before over those of the file.
     # First: whatever stops this, nothing that was spent is forgotten.
     for question_name, ledgers_by_digest in session_content.ledgers_by_question.items():
-        ledgers_key = catalogue.QUESTIONS[question_name].ledgers_key if question_name else keys.LEDGERS
+        ledgers_key = catalogue.QUESTION_BY_NAME[question_name].ledgers_key if question_name else keys.LEDGERS
         current_ledgers: dict[str, Ledger] = state.get(ledgers_key, {})
         state[ledgers_key] = current_ledgers | {
             digest: current_ledgers.get(digest, Ledger()).merge(ledger)
@@ -423,18 +428,18 @@ def apply_content(session_content: Content) -> None:
         values_set_aside = dict(loaded_data.values_set_aside)
         # As it was: pins of private data do not stand beside a release of them.
         if loaded_data.original is not None:
-            values_set_aside[keys.PINS], shown_pins = figures.split_private(shown_pins)
-        session.use(replace(loaded_data, values_set_aside=values_set_aside))
-    own_tables.add_files(session_content.known_files)
+            values_set_aside[keys.PINS], shown_pins = figures.split_private_pins(shown_pins)
+        session.use_data(replace(loaded_data, values_set_aside=values_set_aside))
+    own_tables.add_known_files(session_content.known_files)
     own_tables.apply_releases(session_content.releases_by_page)
     own_tables.apply_tables(session_content.tables_by_page)
     figures.store_pins(figures.merge_pins(figures.list_all_pins(), shown_pins))
     state.update(session_content.values_by_key)
     state[keys.AWAITED_VALUES] = {
-        ledgers_key: field_value
-        for ledgers_key, field_value in session_content.values_by_key.items()
+        field_key: field_value
+        for field_key, field_value in session_content.values_by_key.items()
         if session_content.loaded_data is None
-        or catalogue.QUESTIONS[ledgers_key.partition(".")[0]].has_own_data
+        or catalogue.QUESTION_BY_NAME[field_key.partition(".")[0]].has_own_data
     }
     if session_content.epsilon is not None:
         state[keys.EPSILON] = session_content.epsilon

@@ -36,7 +36,7 @@ class Step:
         parameters: The page's parameters object to begin with.
         field_name: The parameter to be moved.
         goal_value: The value to move it to.
-        is_enough: Returns True if a value of the field is far enough from the first one.
+        is_far_enough: Returns True if a value of the field is far enough from the first one.
         question_sentence: One short question.
         instruction: What to do to see its answer, an imperative without its full stop.
         write_answer: Writes the core's answer in one or two sentences, from the data and the parameters as they stand.
@@ -46,7 +46,7 @@ class Step:
     parameters: Any
     field_name: str
     goal_value: Any
-    is_enough: Callable[[Any], bool]
+    is_far_enough: Callable[[Any], bool]
     question_sentence: str
     instruction: str
     write_answer: Callable[[Dataset, Any], str]
@@ -67,22 +67,22 @@ def import_step(question: Question) -> Step:
     return step
 
 
-def begin() -> None:
+def begin_tour() -> None:
     """Put the session aside and go to the first step."""
-    enter(1, session.put_aside(session.get_loaded()))
+    enter_step(1, session.put_session_aside(session.get_loaded()))
 
 
 def go_to_step(step_number: int) -> None:
     """Go to the beginning of a step; nothing without a tour."""
     if (tour := session.get_tour()) is not None:  # It may have ended in another run of the page.
-        enter(step_number, tour.saved_state)
+        enter_step(step_number, tour.saved_state)
 
 
-def enter(step_number: int, saved_state: SavedState) -> None:
+def enter_step(step_number: int, saved_state: SavedState) -> None:
     """Put a step's data and settings in use and go to its page; call it before any widget, as from a callback."""
     state, question = st.session_state, list_questions()[step_number - 1]
     step = import_step(question)
-    session.clear(question)
+    session.clear_question(question)
     session.put_in_use(session.LoadedData(step.origin.load(), step.origin))
     for field_name, widget_key in question.widget_keys.items():
         state[widget_key] = getattr(step.parameters, field_name)
@@ -93,13 +93,13 @@ def enter(step_number: int, saved_state: SavedState) -> None:
     state[keys.TOUR_DESTINATION] = question.page_path
 
 
-def show_answer() -> None:
+def request_answer() -> None:
     """Have the bar show the answer of the step without a move; nothing without a tour."""
     if (tour := session.get_tour()) is not None:
         st.session_state[keys.TOUR] = replace(tour, is_answer_requested=True)
 
 
-def end() -> None:
+def end_tour() -> None:
     """Restore the data and settings from before, and return to the first page; nothing without a tour."""
     if session.end_tour():
         st.session_state[keys.TOUR_DESTINATION] = catalogue.PAGES[0].page_path
@@ -121,25 +121,27 @@ def write_answer(step: Step, tour: Tour, parameters: Any | None) -> str:
     if not has_step_data(step):
         return ""
     moved_value = None if parameters is None else getattr(parameters, step.field_name)
-    is_moved = moved_value is not None and step.is_enough(moved_value)
+    is_moved = moved_value is not None and step.is_far_enough(moved_value)
     if not is_moved and not tour.is_answer_requested:
         return ""
     dataset, shown_parameters = (
-        session.dataset(),
+        session.get_dataset(),
         step.parameters_at(moved_value if is_moved else step.goal_value),
     )
     question_name = list_questions()[tour.step_number - 1].name
     answer_text = _write_cached_answer(question_name, dataset.digest, shown_parameters, dataset)
-    return f"{answer_text} {OTHERWISE}" if is_moved and parameters != shown_parameters else answer_text
+    return (
+        f"{answer_text} {OTHER_SETTINGS_NOTE}" if is_moved and parameters != shown_parameters else answer_text
+    )
 
 
-OTHERWISE = "(This is with the step's other settings.)"
+OTHER_SETTINGS_NOTE = "(This is with the step's other settings.)"
 
 
 @cache_for_session(max_entries=16)
 def _write_cached_answer(question_name: str, digest: str, parameters: Any, _data: Dataset) -> str:
     """Return the answer of a question's step, cached: the page is drawn at every movement."""
-    return import_step(catalogue.QUESTIONS[question_name]).write_answer(_data, parameters)
+    return import_step(catalogue.QUESTION_BY_NAME[question_name]).write_answer(_data, parameters)
 
 
 # --- The address ------------------------------------------------------------------------------------------------------
@@ -160,7 +162,7 @@ def is_address_field(address_field_name: str) -> bool:
     return address_field_name in (MARK, DATA_MARK) or address_field_name.startswith(DATA_MARK + ".")
 
 
-def resume(texts_by_name: Mapping[str, str], is_link_applied: bool, problems: Problems) -> None:
+def resume_tour(texts_by_name: Mapping[str, str], is_link_applied: bool, problems: Problems) -> None:
     """Resume the tour that an address names, if it names one; to be called once, before any widget.
 
     Args:
@@ -178,7 +180,7 @@ def resume(texts_by_name: Mapping[str, str], is_link_applied: bool, problems: Pr
     elif is_link_applied:
         st.session_state[keys.TOUR] = Tour(int(step_text), saved_state)
     else:
-        enter(int(step_text), saved_state)
+        enter_step(int(step_text), saved_state)
 
 
 def _load_data_before(texts_by_name: Mapping[str, str]) -> session.LoadedData:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 # Streamlit's own rules have one class each, so that two conditions go before them. On paper its own hold.
-STYLE = """<style>
+STYLE_SHEET = """<style>
 .stMain [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; }
 @media screen and (min-width: 736px) {
   .stMain [data-testid="stMainBlockContainer"] { padding-inline: 2.5rem; }
@@ -78,7 +78,7 @@ def freeze_memory() -> bool:
     remove_abandoned()
     # No first figure needs it, and nearly every page does: 0.2 s that the next visit does not wait for.
     importlib.import_module("pandas")
-    server.freeze()
+    server.freeze_objects()
     # Else what is frozen outlives the interpreter, and DuckDB prints a page of "nanobind: leaked".
     atexit.register(gc.unfreeze)
     return True
@@ -95,17 +95,17 @@ def is_presented() -> bool:
     return bool(st.session_state.get(keys.IS_PRESENTING))
 
 
-def show(question: Question) -> None:
+def show_shell(question: Question) -> None:
     """Apply the session's link, and draw styles, the sidebar with data and links, and the link's problems."""
     # Before anything is drawn; a style takes no place itself.
-    st.html(STYLE)
+    st.html(STYLE_SHEET)
     links.apply_once(question)
     st.session_state[keys.PAGE_PARAMETERS] = None
-    dataset, current_tour, ledger = session.dataset(), session.get_tour(), session.get_ledger()
-    is_lost_at_reload = session.is_file() or dataset.release is not None
+    dataset, current_tour, ledger = session.get_dataset(), session.get_tour(), session.get_ledger()
+    is_lost_at_reload = session.came_from_file() or dataset.release is not None
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
-        data_line.draw_first(question)
-        save_session()
+        data_line.draw_data_line(question)
+        draw_save_button()
         if current_tour is not None:
             data_name = current_tour.saved_state.loaded_data.dataset.name
             st.caption(f"For the tour. *End* brings back: {wording.plain(data_name)}")
@@ -139,7 +139,7 @@ def draw_navigation(open_question: Question) -> None:
         _mount_navigation(data={"title": open_question.title}, key="navigation_script")
 
 
-def save_session() -> None:
+def draw_save_button() -> None:
     """Draw the button that saves the session as a file."""
     snapshot = session_file.update_snapshot()
     disclosure = snapshot.content.disclosure

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-MAX_WAIT = 0.1
+MAX_WAIT_SECONDS = 0.1
 """Seconds for which messages wait at most. With no other load a figure is drawn some 60 ms after the run began."""
-MIN_OPEN = 0.05
+MIN_OPEN_SECONDS = 0.05
 """Seconds for which a gate that was opened stays open: while a slider is held, all that waited gets out in between."""
 
 
@@ -61,14 +61,14 @@ class Gate:
         self._loop = asyncio.get_running_loop()
         self._is_open = asyncio.Event()
         self._is_open.set()
-        self._opened_at = -MIN_OPEN
+        self._opened_at = -MIN_OPEN_SECONDS
         self._limit: asyncio.TimerHandle | None = None
 
     def close(self) -> None:
-        """Hold messages back until `open`, for `MAX_WAIT` at most; a gate that was just opened stays open."""
-        if self._is_open.is_set() and self._loop.time() - self._opened_at >= MIN_OPEN:
+        """Hold messages back until `open`, for `MAX_WAIT_SECONDS` at most; a gate that was just opened stays open."""
+        if self._is_open.is_set() and self._loop.time() - self._opened_at >= MIN_OPEN_SECONDS:
             self._is_open.clear()
-            self._limit = self._loop.call_later(MAX_WAIT, self.open)
+            self._limit = self._loop.call_later(MAX_WAIT_SECONDS, self.open)
 
     def open(self) -> None:
         """Let messages go on."""
@@ -83,15 +83,15 @@ class Gate:
         await self._is_open.wait()
 
 
-ADDRESS = "/assets/figures"
+SOCKET_PATH = "/assets/figures"
 """Path of the socket, below the root of the app."""
-SESSION = "/assets/session"
+SESSION_PATH = "/assets/session"
 """Below the root, too: answers whether the session of a token is still there (`pages/shared/screen/address.js`)."""
-HEADER = "X-Sweetspot-Session"
+TOKEN_HEADER = "X-Sweetspot-Session"
 """Header of a request that carries the token; as part of an address it might be logged somewhere."""
 TOKEN_SECONDS = 10.0
 """How long a browser that has connected may take to name its token."""
-UNKNOWN_TOKEN = 4404
+UNKNOWN_TOKEN_CODE = 4404
 """Code with which a socket is closed that names no session."""
 
 
@@ -128,13 +128,13 @@ class Channel:
 
     Attributes:
         token: Names it; whoever knows it sees the session's figures.
-        session_name: Streamlit's name of the session; empty if it is not known.
+        session_id: Streamlit's name of the session; empty if it is not known.
         listeners: The browsers that are connected; one that leaves disappears by itself.
     """
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(24)
-        self.session_name = ""
+        self.session_id = ""
         self.listeners: WeakSet[Listener] = WeakSet()
         self._lock = threading.Lock()
         self._has_drawn = False
@@ -181,13 +181,13 @@ def get_channel() -> Channel:
     if channel is None:
         channel = st.session_state[keys.FIGURE_CHANNEL] = Channel()
         _channels[channel.token] = channel
-        if session_name := streamlit_internals.get_session_id():
-            channel.session_name = session_name
-            _channels_by_session[session_name] = channel
+        if session_id := streamlit_internals.get_session_id():
+            channel.session_id = session_id
+            _channels_by_session[session_id] = channel
     return channel
 
 
-async def serve(web_socket: WebSocket) -> None:
+async def serve_figures(web_socket: WebSocket) -> None:
     """Send a session's figures until the browser leaves; close the socket if it names no token of a session."""
     # Starlette raises a RuntimeError where the browser left before it was accepted, or while it was told something, and
     # the server an OSError: nobody is there any more, and nothing is lost. KeyError: bytes came, no text.
@@ -197,7 +197,7 @@ async def serve(web_socket: WebSocket) -> None:
         with contextlib.suppress(TimeoutError, WebSocketDisconnect, KeyError):
             channel_token = await asyncio.wait_for(web_socket.receive_text(), TOKEN_SECONDS)
         if (channel := _channels.get(channel_token)) is None:
-            await web_socket.close(UNKNOWN_TOKEN)
+            await web_socket.close(UNKNOWN_TOKEN_CODE)
             return
         listener = Listener()
         channel.add(listener)
@@ -221,20 +221,20 @@ def is_connected(channel_token: str) -> bool:
     channel = _channels.get(channel_token)
     if channel is None:
         return False
-    return not channel.session_name or streamlit_internals.is_connected(channel.session_name)
+    return not channel.session_id or streamlit_internals.is_connected(channel.session_id)
 
 
-def _respond(request: Request) -> Response:
+def _respond_to_check(request: Request) -> Response:
     """Answer 204 if a browser is connected to the session of the token, else 404."""
-    return Response(status_code=204 if is_connected(request.headers.get(HEADER, "")) else 404)
+    return Response(status_code=204 if is_connected(request.headers.get(TOKEN_HEADER, "")) else 404)
 
 
-SOCKET = WebSocketRoute(ADDRESS, serve)
-SESSION_CHECK = Route(SESSION, _respond, methods=["GET"])
+SOCKET = WebSocketRoute(SOCKET_PATH, serve_figures)
+SESSION_CHECK = Route(SESSION_PATH, _respond_to_check, methods=["GET"])
 """No matter of speed: it is served in any case."""
 
 
-STREAM = "/_stcore/stream"
+STREAM_PATH = "/_stcore/stream"
 """Streamlit's own web socket."""
 
 
@@ -246,32 +246,32 @@ class FiguresFirst:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything on, in order; what Streamlit's socket sends to the browser waits while the gate is closed."""
-        if scope["type"] != "websocket" or not scope["path"].endswith(STREAM):
+        if scope["type"] != "websocket" or not scope["path"].endswith(STREAM_PATH):
             await self._app(scope, receive, send)
             return
         gate = Gate()
-        session_name = ""
+        session_id = ""
 
         async def receive_and_close() -> Message:
             """Receive a message of the browser, and close the gate if it asks for a run."""
             message = await receive()
-            channel = _channels_by_session.get(session_name)
+            channel = _channels_by_session.get(session_id)
             if channel is not None and asks_for_run(message.get("bytes")):
                 channel.close_until_drawn(gate)
             return message
 
         async def send_in_turn(message: Message) -> None:
             """Send a message once the gate is open, and note the session that it opens."""
-            nonlocal session_name
+            nonlocal session_id
             if message["type"] == "websocket.send":
-                session_name = session_name or read_session_id(message.get("bytes"))
+                session_id = session_id or read_session_id(message.get("bytes"))
                 await gate.wait()
             await send(message)
 
         await self._app(scope, receive_and_close, send_in_turn)
 
 
-FOREVER = "public, max-age=31536000, immutable"
+CACHE_FOREVER = "public, max-age=31536000, immutable"
 # Names that hold a digest of the content, as in Streamlit 1.67's build: Slider.WU6er_Bo.js. Only these may be kept for
 # good; whatever is called otherwise, Streamlit serves itself. No name holds a slash or begins with a dot.
 _DIGEST_NAME = re.compile(r"/static/(?:js|css|media)/\w[\w.-]*\.[\w-]{8}\.(?:js|css|woff2)", re.ASCII)
@@ -311,7 +311,7 @@ def _read_file(file_path: str) -> Response:
         raise FileNotFoundError(file_path)
     content = (folder / file_path[1:]).read_bytes()
     return Response(
-        content, media_type=_MEDIA_TYPES[Path(file_path).suffix], headers={"Cache-Control": FOREVER}
+        content, media_type=_MEDIA_TYPES[Path(file_path).suffix], headers={"Cache-Control": CACHE_FOREVER}
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore.answer import Axis, Bars, Curve, Item, Level, Mark, Plot, Scale, Style
-from dpcore.answer.limits import SMALLEST_PART, fit_limits
+from dpcore.answer.limits import MAX_PART_RATIO, fit_limits
 from dpcore.answer.plot import FIT, Limits
 from dpcore.common.privacy import Disclosure
 
@@ -26,7 +26,7 @@ def test_parts_are_seen_unless_they_are_negligible():
     values = np.array([3.0, 40.0])
     assert fit_limits(values) == (2.0, 50.0)
     assert fit_limits(values, np.array([0.0, 0.3, 39.0, np.nan])) == (0.2, 50.0)
-    assert fit_limits(values, np.array([3.0 / SMALLEST_PART * 0.99, 39.0])) == (2.0, 50.0)
+    assert fit_limits(values, np.array([3.0 / MAX_PART_RATIO * 0.99, 39.0])) == (2.0, 50.0)
     assert fit_limits(np.array([np.nan])) == (1.0, 10.0)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpcore import questions
 from dpcore.answer import Answer, Number
-from dpcore.answer.answer import add_choice
+from dpcore.answer.answer import add_json_writer
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.data import samples
 from dpcore.learning import LearningParameters
@@ -29,11 +29,11 @@ ANSWER = Answer(
 
 
 def read_document(answer: Answer) -> Any:
-    return json.loads(answer.write_choice())
+    return json.loads(answer.write_json())
 
 
 def test_the_file_says_what_the_answer_says() -> None:
-    answer = add_choice(
+    answer = add_json_writer(
         ANSWER,
         PRIVATE,
         "a bound",
@@ -52,11 +52,11 @@ def test_the_file_says_what_the_answer_says() -> None:
     assert document["answer"] == {"label": Disclosure.PRIVATE.label, "bound": 7, "extra": 1.5}
     assert document["data"]["label"] == Disclosure.PRIVATE.label
     assert document["assumptions"] == ["Counts are public"]
-    assert ANSWER.write_choice is None, "the answer before stays as it is"
+    assert ANSWER.write_json is None, "the answer before stays as it is"
 
 
 def test_without_data_all_that_was_entered_has_the_label_of_the_answer() -> None:
-    document = read_document(add_choice(ANSWER, None, "a bound", dict, schema="test/1"))
+    document = read_document(add_json_writer(ANSWER, None, "a bound", dict, schema="test/1"))
     assert list(document) == ["schema", "made_with", "question", "answer", "assumptions"]
     assert document["question"]["label"] == document["answer"]["label"] == Disclosure.PRIVATE.label
     assert document["schema"] == "test/1"

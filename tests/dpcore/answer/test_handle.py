@@ -45,7 +45,7 @@ def place_dots(dots: handle.Dots, loss: float, magnitude: float, deviation: floa
 @pytest.mark.parametrize("noise", NoiseKind)
 def test_draws_are_of_the_noise_with_a_mean_magnitude_of_1(noise):
     unit_noise = handle.draw_unit_noise(noise)
-    assert unit_noise.shape == (handle.NUM_SETS, handle.NUM_DOTS)
+    assert unit_noise.shape == (handle.NUM_DOT_SETS, handle.NUM_DOTS)
     law = stats.laplace() if noise is NoiseKind.LAPLACE else stats.norm(scale=math.sqrt(math.pi / 2))
     # The law's own mean magnitude is 1, and the draws are of the law.
     assert law.expect(abs) == pytest.approx(1.0)
@@ -147,9 +147,9 @@ def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked
 
 def test_draws_besides_noise_are_normal_and_not_those_of_the_noise():
     noise = handle.draw_unit_noise(NoiseKind.LAPLACE)
-    drawn = handle.draw_normal(NoiseKind.LAPLACE)
+    drawn = handle.draw_unit_sampling(NoiseKind.LAPLACE)
     # Each is there once: only their order goes by the noise.
-    assert np.unique(drawn[:, 0]).size == handle.NUM_SETS
+    assert np.unique(drawn[:, 0]).size == handle.NUM_DOT_SETS
     # Together, the set that is seen first has about the spread of both laws.
     both = (noise[0] + drawn[0]) ** 2
     assert both.mean() == pytest.approx(2.0 + 1.0, rel=0.25)
@@ -315,7 +315,7 @@ def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
 
 def some_of(counts):
     values, users = np.unique(counts, return_counts=True)
-    return axes.sample_users(values, users, "rows")
+    return axes.build_user_bars(values, users, "rows")
 
 
 def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():
@@ -327,7 +327,7 @@ def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():
     assert (np.diff(users_shown.contributions) <= 0).all()
     # The ten heaviest are all there.
     assert users_shown.contributions[:10].tolist() == sizes[:10].tolist()
-    assert handle.MAX_USERS / 2 < users_shown.contributions.size <= handle.MAX_USERS
+    assert handle.MAX_BARS / 2 < users_shown.contributions.size <= handle.MAX_BARS
     assert "of 3,000 users" in users_shown.title
     few = some_of(np.array([3, 1, 2]))
     assert few.contributions.tolist() == [3.0, 2.0, 1.0]

@@ -14,9 +14,9 @@ from dpcore.answer.section import (
     Note,
     Parts,
     Search,
-    flatten,
+    flatten_sections,
+    list_parts,
     list_plots,
-    read,
 )
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
@@ -41,8 +41,8 @@ def test_a_reader_takes_first_choices_and_searches_only_if_asked() -> None:
         outcome = yield Search("work", (), lambda tell, stop: tell(0.5) or "found", "Working")
         yield f"{way} {number} {yield Cached(double, (number,))} {outcome}"
 
-    assert read(parts())[-1] == "3 5 10 None"
-    assert read(parts(), runs_searches=True)[-1] == "3 5 10 found"
+    assert list_parts(parts())[-1] == "3 5 10 None"
+    assert list_parts(parts(), runs_searches=True)[-1] == "3 5 10 found"
 
 
 def test_parts_in_columns_are_read_and_a_section_may_go_on_after_a_refusal() -> None:
@@ -55,7 +55,7 @@ def test_parts_in_columns_are_read_and_a_section_may_go_on_after_a_refusal() -> 
     def right() -> Iterator[str]:
         yield "right"
 
-    columns, refused, note, last = read([Columns((left(), right()))])
+    columns, refused, note, last = list_parts([Columns((left(), right()))])
     assert isinstance(columns, Columns)
     assert isinstance(refused, Cached)
     assert isinstance(note, Note)
@@ -66,7 +66,7 @@ def test_parts_in_columns_are_read_and_a_section_may_go_on_after_a_refusal() -> 
         yield Cached(fail, (7,))
 
     with pytest.raises(InvalidInput, match="7 is refused"):
-        read(careless())
+        list_parts(careless())
 
 
 def test_only_a_function_of_a_module_is_kept_by_its_arguments() -> None:
@@ -100,7 +100,7 @@ def test_a_report_has_the_figures_of_every_tab_and_a_notebook_its_texts() -> Non
 def test_a_bound_that_was_drawn_holds_no_section() -> None:
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     reply = dpcore.count_bound(private, epsilon=1.0)
-    assert flatten(reply.answer.sections)
+    assert flatten_sections(reply.answer.sections)
     released_figure = reply.draw(0.1)
     assert not released_figure.answer.sections
     assert not released_figure.tabs

@@ -49,17 +49,17 @@ def test_the_card_says_how_parts_make_up_the_error() -> None:
     # The noise is discrete.
     assert error == pytest.approx(bias + noise * math.exp(-bias / noise), rel=1e-4)
     assert min(bias, noise) > 0.0
-    assert count.error_split == ("", tuple(p.text for p in count.error_parts), "(they partly cancel)")
+    assert count.error_split_texts == ("", tuple(p.text for p in count.error_parts), "(they partly cancel)")
     # Sampling and noise are independent: their squares add up. The shares are those of the variance.
     mean = ss.mean_bound(counts, epsilon=1, lower=0, upper=1).answer
     squares = [part.value**2 for part in mean.error_parts]
     assert sum(squares) == pytest.approx(mean.numbers[1].value ** 2)
-    percentages = [float(text.rstrip("%\u00a0")) for text in mean.error_split[1]]
-    assert mean.error_split[0] == "Squared error"
+    percentages = [float(text.rstrip("%\u00a0")) for text in mean.error_split_texts[1]]
+    assert mean.error_split_texts[0] == "Squared error"
     assert percentages == pytest.approx([100.0 * s / sum(squares) for s in squares], rel=0.05)
     # An upper bound is a sum.
     learning = ss.learning_bound(counts, epsilon=1, disclosure="public").answer
-    assert (learning.error_split[0], learning.error_split[2]) == ("Made of", "")
+    assert (learning.error_split_texts[0], learning.error_split_texts[2]) == ("Made of", "")
     assert sum(part.value for part in learning.error_parts) == pytest.approx(learning.numbers[1].value)
 
 

@@ -7,7 +7,7 @@ import io
 import json
 from typing import Any
 
-from dpcore.code import Quantity, ReleasePlan, ReleaseSpec, Training, write
+from dpcore.code import ClassifierTraining, Quantity, ReleasePlan, ReleaseSpec, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
@@ -85,7 +85,7 @@ CHOICE_BY_NAME: dict[str, ReleaseSpec] = {
     "count, Gaussian": make_choice(Quantity.COUNT, max_rows=7, noise=GAUSSIAN, delta=1e-6),
     "groups": make_choice(Quantity.GROUP_COUNTS, max_groups=3),
     "groups, Gaussian": make_choice(Quantity.GROUP_COUNTS, max_groups=3, noise=GAUSSIAN, delta=1e-6),
-    "groups, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, is_scaled=True),
+    "groups, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, scales_vector=True),
     "rows per group": make_choice(Quantity.GROUP_ROWS, max_groups=9, max_rows=3),
     "rows per group, capped": make_choice(Quantity.GROUP_ROWS, max_norm=24.5),
     "rows per bin": make_choice(
@@ -104,7 +104,7 @@ CHOICE_BY_NAME: dict[str, ReleaseSpec] = {
         Quantity.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6
     ),
     "sums per group, scaled, Gaussian": make_choice(
-        Quantity.GROUP_SUMS, max_norm=210.5, is_scaled=True, noise=GAUSSIAN, delta=1e-6
+        Quantity.GROUP_SUMS, max_norm=210.5, scales_vector=True, noise=GAUSSIAN, delta=1e-6
     ),
     "means per group": make_choice(Quantity.GROUP_MEANS, max_groups=9, max_rows=3, **VALUES),
     "means per group, Gaussian": make_choice(
@@ -117,7 +117,7 @@ CHOICE_BY_NAME: dict[str, ReleaseSpec] = {
         Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), neighbours=REPLACE, **VALUES
     ),
     "model": make_choice(Quantity.MODEL, max_rows=7),
-    "task weights": make_choice(Quantity.TASK_WEIGHTS, exponent=0.25, budget=0.01, delta=1e-6),
+    "task weights": make_choice(Quantity.TASK_WEIGHTS, exponent=0.25, weight_budget=0.01, delta=1e-6),
     "coefficients": make_choice(
         Quantity.COEFFICIENTS, largest_user_weight=0.125, num_coefficients=3, neighbours=REPLACE, **VALUES
     ),
@@ -125,7 +125,7 @@ CHOICE_BY_NAME: dict[str, ReleaseSpec] = {
         Quantity.CLASSIFIER,
         threshold=2.5,
         delta=1e-5,
-        training=Training(
+        training=ClassifierTraining(
             number_ranges=(),
             category_levels=(("product", ("p01", "p02", "p03")),),
             has_intercept=True,

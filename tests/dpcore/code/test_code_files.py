@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpcore.code import LIBRARIES, Quantity, ReleaseSpec, Training, write
+from dpcore.code import LIBRARIES, ClassifierTraining, Quantity, ReleaseSpec, write
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
@@ -200,7 +200,7 @@ def test_the_labels_of_a_regression_are_those_of_the_page(empty_folder: Path) ->
 def test_the_rows_of_a_classifier_are_those_of_the_page(empty_folder: Path) -> None:
     data, table = models_table()
     (empty_folder / "tabelle.csv").write_bytes(TABLE.encode("utf-16"))
-    training = Training(
+    training = ClassifierTraining(
         number_ranges=(("Menge", (0.0, 10.0)),), category_levels=(("Art", ("blau",)),), has_intercept=True,
         max_feature_norm=1.0, positive_above=2.2, slope_expression="margin - 1.0", num_steps=1, learning_rate=1.0,
         first_averaged_step=1, radius=1.0, gradient_noise_std=1.0, weight_noise_std=1.0,

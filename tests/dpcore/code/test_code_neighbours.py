@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from dpcore.code import Quantity, ReleaseSpec, write
-from dpcore.code.choice import Rule
+from dpcore.code.release_spec import DescentRule
 from dpcore.code.several import ReleasePlan, ReleaseShare
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
@@ -279,9 +279,9 @@ def test_labels_far_from_zero_need_no_more_noise(empty_folder: Path) -> None:
     assert results(choice, Program.PYTHON)["exact"] == [pytest.approx(50.0, abs=1e-12)]
 
 
-def rule_of(bounding_method: str) -> Rule:
+def rule_of(bounding_method: str) -> DescentRule:
     """Return a rule for which the number of users is public."""
-    return Rule(
+    return DescentRule(
         bounding_method=bounding_method, clip=1.0, unit_noise=2.0, count_noise_std=1.0, num_users_noise_std=0.0,
         momentum=0.5, travel_limit=1.0, stable_limit=1.0, last_limited_step=3, fade_factor=0.9, growth_threshold=2.0,
         forgetting_threshold=2.0, growth_factor=1.1, max_growth=4.0, first_bound_divisor=2.0,

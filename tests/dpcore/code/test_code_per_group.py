@@ -62,19 +62,19 @@ def vectors(choice: ReleaseSpec) -> np.ndarray:
     laplace = choice.noise is NoiseKind.LAPLACE
     parameters = PerGroupParameters(1.0, STATISTICS[choice.quantity], choice.noise, None if laplace else 1e-6)
     problem = PerGroupProblem(PAIRS, parameters)
-    rule = VectorRule.RADIAL if choice.is_scaled else VectorRule.CAP
+    rule = VectorRule.RADIAL if choice.scales_vector else VectorRule.CAP
     return problem.sum_by_group(keep_amounts(problem, rule, choice.max_norm))[codes_by_name()]
 
 
 VECTORS = {
     "rows, capped": make_choice(Quantity.GROUP_ROWS, max_norm=24.5, epsilon=EPSILON),
-    "users, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, is_scaled=True, epsilon=EPSILON),
+    "users, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, scales_vector=True, epsilon=EPSILON),
     "users, capped": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, epsilon=EPSILON),
     "sums, capped, Gaussian": make_choice(
         Quantity.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
     ),
     "sums, scaled, Gaussian": make_choice(
-        Quantity.GROUP_SUMS, max_norm=210.5, is_scaled=True, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
+        Quantity.GROUP_SUMS, max_norm=210.5, scales_vector=True, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
     ),
 }
 

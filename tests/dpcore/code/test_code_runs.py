@@ -402,7 +402,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
         make_choice(
             Quantity.TASK_WEIGHTS,
             exponent=0.25,
-            budget=budget,
+            weight_budget=budget,
             delta=1e-6,
             inflation=1.0,
             fills_every_budget=fit is BudgetFit.FULL,
@@ -435,7 +435,7 @@ def test_one_user_moves_weighted_sums_by_at_most_the_root_of_the_budget(folder: 
     choice = make_choice(
         Quantity.TASK_WEIGHTS,
         exponent=0.5,
-        budget=0.25,
+        weight_budget=0.25,
         delta=1e-6,
         inflation=1.0,
         fills_every_budget=full,

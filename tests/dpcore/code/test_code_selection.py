@@ -18,7 +18,7 @@ from scipy.stats import laplace
 
 import dpcore as ss
 from dpcore.code import Quantity, ReleaseSpec, write
-from dpcore.code.choice import GroupSelection
+from dpcore.code.release_spec import GroupSelection
 from dpcore.code.with_selection import GAUSSIAN, GEOMETRIC, LAPLACE
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure

@@ -50,7 +50,7 @@ def events() -> dict[str, list[tuple[str, float]]]:
 def near(plan: ReleasePlan, name: str, value: float, expected: float, spread: float = 0.0) -> None:
     """Within noise that is drawn with probability 1 - 1e-9, and a spread of the draw of rows."""
     share = next(release for release in plan.releases if release.name == name)
-    amount = Fraction(share.num_parts) * Fraction(plan.compute_total(Program.OPENDP)) / 2**20
+    amount = Fraction(share.num_parts) * Fraction(plan.compute_total_budget(Program.OPENDP)) / 2**20
     sensitivity = together.compute_move(share, plan.noise)
     # A library halves the share of a mean.
     noise = 2.0 * sensitivity / float(amount) * SURE
@@ -78,7 +78,7 @@ def check_totals(plan: ReleasePlan, released: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("noise", "quantile"), [(LAPLACE, True), (GAUSSIAN, True), (GAUSSIAN, False)])
 def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: NoiseKind, quantile: bool) -> None:
     plan = together.make_several(noise, quantile)
-    names, total = run_program(plan, Program.PYTHON), plan.compute_total(Program.PYTHON)
+    names, total = run_program(plan, Program.PYTHON), plan.compute_total_budget(Program.PYTHON)
     check_totals(plan, names["released"])
     if quantile:
         assert VALUES["lower"] <= names["released"]["quantile 0.75"] <= VALUES["upper"]
@@ -124,7 +124,7 @@ def test_opendp_gives_each_query_its_own_share(
     # A mean is a vector of two sums, outside the context.
     in_context = [share for share in plan.releases if share.spec.quantity is not Quantity.MEAN]
     for share, of_query in zip(in_context, tables, strict=True):
-        amount = share.num_parts * plan.compute_total(Program.OPENDP) / 2**20
+        amount = share.num_parts * plan.compute_total_budget(Program.OPENDP) / 2**20
         unit = 1.0 / amount if noise is LAPLACE else math.sqrt(0.5 / amount)
         # In whole steps a sum's bound is 2^30.
         steps = {Quantity.SUM: 2**30 / 150.25, Quantity.GROUP_SUMS: 2**30 / 133.5}
@@ -143,7 +143,7 @@ def test_opendp_gives_each_query_its_own_share(
     pair = names["space"], {"scale": names["scale"]}
     drawn_by = names["dp"].m.make_laplace if noise is LAPLACE else names["dp"].m.make_gaussian
     loss = drawn_by(*pair[0], **pair[1]).map(together.compute_move(mean, noise))
-    amount = mean.num_parts * plan.compute_total(Program.OPENDP) / 2**20
+    amount = mean.num_parts * plan.compute_total_budget(Program.OPENDP) / 2**20
     assert amount * (1.0 - 1e-5) < loss <= amount
 
 
@@ -514,7 +514,7 @@ def test_a_standard_deviation_is_one_release_of_three_sums(
         for name, (quantity, max_rows, fields) in choices.items()
     ]
     plan = ReleasePlan(tuple(shares), together.EPSILON, noise, None if noise is LAPLACE else together.DELTA)
-    names, amount = run_program(plan, library), plan.compute_total(library) / 2.0
+    names, amount = run_program(plan, library), plan.compute_total_budget(library) / 2.0
     kept = [amount for rows in events().values() for _, amount in rows[:7]]
     clamped = [min(max(value, VALUES["lower"]), VALUES["upper"]) for value in kept]
     # Which rows are kept is drawn.

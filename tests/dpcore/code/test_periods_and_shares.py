@@ -176,9 +176,7 @@ def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path
     assert "Only rows with size >= 1 count. Rows with a date in day" in answer.methods.text
     assert "a person has rows in at most 12 months" in answer.methods.text
     assert "group privacy gives ε = 6" in answer.code("python")
-    assert any(
-        "a person has rows" in sentence for sentence in json.loads(answer.write_choice())["assumptions"]
-    )
+    assert any("a person has rows" in sentence for sentence in json.loads(answer.write_json())["assumptions"])
     assert (answer.parameters.lower, answer.parameters.upper) == (0.0, 1.0)
     drawn = answer.draw(0.25, largest=20)
     assert "whole person: ε = 9 of 8" in str(drawn)

@@ -12,7 +12,7 @@ import pytest
 import sqlglot
 
 from dpcore.code import Quantity, ReleasePlan, ReleaseSpec, with_opendp, write
-from dpcore.code.choice import OF_VALUES
+from dpcore.code.release_spec import VALUE_QUANTITIES
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
@@ -147,7 +147,7 @@ def test_a_program_of_several_releases_tells_nothing_beyond_its_noise(
     noise: NoiseKind, library: Program, clamps_users: bool, folder: Path
 ) -> None:
     plan = together.make_several(noise, quantile=True, clamps_users=clamps_users, **PRIVATE)
-    text, total = audit.fill_inputs(write(plan, library).text), plan.compute_total(library)
+    text, total = audit.fill_inputs(write(plan, library).text), plan.compute_total_budget(library)
     base = audit.run(text, audit.join_rows(*audit.ROWS), folder)
     assert base.ending == "0"
     problems = {}
@@ -187,7 +187,7 @@ def _for_duckdb(sql: str) -> str:
 def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -> None:
     choice = replace(CHOICE_BY_NAME[name], **PRIVATE)
     sql = write(choice, Program.BIGQUERY).text
-    if not sql or choice.quantity not in OF_VALUES:
+    if not sql or choice.quantity not in VALUE_QUANTITIES:
         return
     (inner, *_) = re.findall(r"SELECT \* REPLACE \(.*?FROM `[^`]+`\s*\)", sql, flags=re.S)
     cells = ("7.5", "YES", "True", "No", " false", "secret", "", "inf", "nan", "1,234", "1e101")

@@ -54,7 +54,7 @@ def check_law(draw: Callable[[], int], probabilities: list[float]) -> None:
 
 @pytest.fixture
 def folder(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(with_python, "CANDIDATES", 4)
+    monkeypatch.setattr(with_python, "NUM_CANDIDATES", 4)
     lines = [f"{user},{value}" for user, value in ROWS]
     (empty_folder / "rows.csv").write_text("\n".join(["user_id,amount", *lines, ""]))
     return empty_folder
@@ -105,15 +105,15 @@ def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, n
     if noise is NoiseKind.GAUSSIAN:
         plan = ReleasePlan(plan.releases, 5.0, noise, 1e-6)
         # Beside Gaussian noise the exponential mechanism counts as epsilon^2 / 8 of rho (Cesar and Rogers 2021).
-        epsilon = math.sqrt(8.0 * plan.compute_total(Program.PYTHON))
+        epsilon = math.sqrt(8.0 * plan.compute_total_budget(Program.PYTHON))
     draw, scores, loss = run_program(plan, Program.PYTHON)["prepared"]["quantile"]
-    assert loss <= plan.compute_total(Program.PYTHON)
+    assert loss <= plan.compute_total_budget(Program.PYTHON)
     check_law(functools.partial(draw, scores), on_card(1.0, Weights.SMOOTH, ADD_OR_REMOVE, epsilon))
 
 
 def test_private_selections_draw_by_the_exponential_mechanism() -> None:
     scores, scale = [0, 1024, 0, -1024], 1024.0
-    check_law(mechanisms.make_selection(scores, scale), exponential([0.0, 1.0, 0.0, -1.0]))
+    check_law(mechanisms.make_selector(scores, scale), exponential([0.0, 1.0, 0.0, -1.0]))
 
 
 def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_says_so(folder: Path) -> None:

@@ -118,7 +118,7 @@ def check_scale(library: Program, noise: NoiseKind, folder: Path) -> None:
     )
     releases = run_program(plan, library)["released"]
     for share in plan.releases:
-        amount = share.num_parts / 2**20 * plan.compute_total(library)
+        amount = share.num_parts / 2**20 * plan.compute_total_budget(library)
         scale = compute_move(share, noise) / (
             amount if noise is NoiseKind.LAPLACE else math.sqrt(2.0 * amount)
         )

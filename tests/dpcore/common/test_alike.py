@@ -50,7 +50,7 @@ def numbers_of(answer) -> list[float]:
 
 def test_pages_say_the_figure_of_their_rows():
     counts = np.unique(SHOP.values.user_codes, return_counts=True)[1].astype(float)
-    rho = noise_error.ASSUMED_SHARE
+    rho = noise_error.ASSUMED_USER_SHARE
     full_effect = math.sqrt(1.0 + rho * ((counts**2).sum() / counts.sum() - 1.0))
     assert numbers_of(of_quantile(SHOP, QuantileParameters(1.0, low=0.0, high=100.0))) == [
         pytest.approx(full_effect, rel=5e-3)
@@ -76,7 +76,7 @@ def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
     each = []
     for group in range(pairs.num_groups):
         s = pairs.rows[pairs.group_codes == group].astype(float)
-        each.append(math.sqrt(1.0 + noise_error.ASSUMED_SHARE * ((s**2).sum() / s.sum() - 1.0)))
+        each.append(math.sqrt(1.0 + noise_error.ASSUMED_USER_SHARE * ((s**2).sum() / s.sum() - 1.0)))
     assert (middle, worst) == (pytest.approx(np.median(each), rel=5e-3), pytest.approx(max(each), rel=5e-3))
 
 
@@ -89,7 +89,7 @@ def test_regression_says_by_how_much_the_best_weights_err_more():
         pd.DataFrame({"user": codes, "x": features[:, 1], "y": generator.uniform(size=codes.size)}),
         user="user", label="y", features=["x"], epsilon=1.0, lower=0.0, upper=1.0,
     )  # fmt: skip
-    estimate, rho = answer.solution.best_estimate, noise_error.ASSUMED_SHARE
+    estimate, rho = answer.solution.best_estimate, noise_error.ASSUMED_USER_SHARE
     by_user = sum(((estimate.matrix[:, codes == user].sum(axis=1)) ** 2).sum() for user in range(12))
     effect = 1.0 - rho + rho * by_user / (estimate.matrix**2).sum()
     (error,) = re.findall(r"standard error is ([\d.]*\d)", answer.facts[noise_error.ASSUMPTION_LABEL])

@@ -73,7 +73,7 @@ def test_what_dp_accounting_warns_of_on_some_processors_stays_inside(monkeypatch
             return exact(first, second)
 
         monkeypatch.setattr(dp_accounting, name, warns)
-    privacy._gaussian_unit_scale.cache_clear()
+    privacy._compute_unit_sigma.cache_clear()
     assert GaussianNoise.for_release(1.0, 1.25e-5, 1e-6).scale > 0.0
     target = problem.PrivacyTarget(1.25e-5, 1e-6)
     assert problem.compute_epsilon(problem.compute_exact_budget(target), target.delta) <= target.epsilon

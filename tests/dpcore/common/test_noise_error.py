@@ -58,8 +58,8 @@ def test_slope_and_intercept_are_those_of_the_measure(noise, measure):
     step = 1e-5
     m = noise_error.measure_error(measure, noise, r, 1.0)
     up, down = (noise_error.measure_error(measure, noise, r + s, 1.0) for s in (step, -step))
-    assert shape.slope(r) == pytest.approx((up - down) / (2.0 * step), rel=1e-7, abs=1e-9)
-    assert shape.intercept(r) == pytest.approx(m - r * shape.slope(r), rel=1e-9, abs=1e-12)
+    assert shape.compute_slope(r) == pytest.approx((up - down) / (2.0 * step), rel=1e-7, abs=1e-9)
+    assert shape.compute_intercept(r) == pytest.approx(m - r * shape.compute_slope(r), rel=1e-9, abs=1e-12)
 
 
 @EACH_NOISE
@@ -67,8 +67,8 @@ def test_slope_and_intercept_are_those_of_the_measure(noise, measure):
 def test_no_noise_is_the_limit(noise, measure):
     shape = noise_error.make_perspective(noise, measure)
     infinite = np.array(math.inf)
-    assert float(shape.slope(infinite)) == pytest.approx(1.0, abs=1e-15)
-    assert float(shape.intercept(infinite)) == 0.0
+    assert float(shape.compute_slope(infinite)) == pytest.approx(1.0, abs=1e-15)
+    assert float(shape.compute_intercept(infinite)) == 0.0
 
 
 def test_the_paper_bound_is_at_most_1_466_times_the_truth():
@@ -95,7 +95,7 @@ def test_balance_solves_its_equation(noise, measure, pull):
     shape = noise_error.make_perspective(noise, measure)
     r = np.array(noise_error.find_balance(shape, pull))
     # Where the intercept underflows toward 0 only its size relative to its slope in r is known.
-    assert float(shape.intercept(r)) == pytest.approx(pull * float(shape.slope(r)), rel=1e-7)
+    assert float(shape.compute_intercept(r)) == pytest.approx(pull * float(shape.compute_slope(r)), rel=1e-7)
 
 
 def test_all_problems_with_a_noise_are_named_at_once():

@@ -13,7 +13,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import Roles, TableKind
 
 WHO = Roles(TableKind.EVENTS, user="user_id")
-SMALL = counting.SMALL_BYTES
+SMALL = counting.MAX_SMALL_BYTES
 SIZES = [0, SMALL]
 """Bytes up to which a file becomes a table in memory: never, and as the app does.
 

@@ -168,7 +168,7 @@ def test_marks_inside_a_quotation_open_none(put):
 def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
     path = put(f"user_id,product,amount\n{ROWS * 6}")
     monkeypatch.setattr(
-        "dpcore.counting.relation.LARGE_BUFFER", 1_000_001
+        "dpcore.counting.relation.LARGE_BUFFER_BYTES", 1_000_001
     )  # not a multiple of 16: DuckDB refuses
     sizes_read_alone = []
     real = diagnose.refuse_open_quotes

@@ -44,7 +44,7 @@ def users(path, small):
 
 first, *paths = sys.argv[1:]
 found = []
-for small in (0, counting.SMALL_BYTES):
+for small in (0, counting.MAX_SMALL_BYTES):
     users(first, small)
     for path in paths[small > 0 :]:
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew

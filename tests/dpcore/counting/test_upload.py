@@ -56,7 +56,7 @@ def test_quoted_line_breaks_keep_the_line_numbers():
     table = table_of('\n\nuser,"no\nte",value\na,"x\ny\nz",1\n\nb,"q ""r"", s",2\n')
     assert table.columns == ("user", "no te", "value")
     assert table.frame["no te"].tolist() == ["x\ny\nz", 'q "r", s']
-    assert table.lines.tolist() == [5, 9]
+    assert table.line_numbers.tolist() == [5, 9]
     assert any("blank row" in note and "line 8" in note for note in table.notes)
     (said,) = sentences('user,note,value\na,"x\ny",1\nb,z,oops\n', value="value")
     assert said.startswith("Line 4, column value: text")
@@ -103,7 +103,7 @@ def test_what_the_csv_module_writes_is_read_back(rows, delimiter, encoding, quot
         return
     table = read_table(content, "x.csv")
     assert table.frame.to_numpy().tolist() == [row for _, row in expected]
-    assert table.lines.tolist() == [line for line, _ in expected]
+    assert table.line_numbers.tolist() == [line for line, _ in expected]
 
 
 @settings(max_examples=60, deadline=None)
@@ -451,7 +451,7 @@ def test_a_line_with_more_fields_between_blanks_is_named(put):
         source = counting.open_files([path], small_bytes=small_bytes)
         return counting.count(source, replace(source.roles, user="column 1"), Disclosure.PRIVATE)
 
-    for small_bytes in (counting.SMALL_BYTES, 0):
+    for small_bytes in (counting.MAX_SMALL_BYTES, 0):
         with pytest.raises(InvalidInput, match="60,001"):
             counted(small_bytes)
 

@@ -36,8 +36,8 @@ def test_ranks_and_quantiles_are_order_statistics(totals):
     amounts = Amounts.from_totals(totals)
     descending = sorted(totals, reverse=True)
     for rank, x in enumerate(descending, start=1):
-        assert amounts.largest_at_rank(rank) == x
-    assert amounts.largest_at_rank(len(totals) + 1) == 0.0
+        assert amounts.find_total_at_rank(rank) == x
+    assert amounts.find_total_at_rank(len(totals) + 1) == 0.0
     for share in (0.0, 0.25, 0.5, 0.95, 1.0):
         fits = [x for x in totals if sum(y <= x for y in totals) >= share * len(totals) * (1 - 1e-12)]
         assert amounts.quantile(share) == min(fits)

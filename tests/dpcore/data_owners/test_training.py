@@ -82,7 +82,7 @@ def test_without_noise_it_is_the_fit_of_scipy() -> None:
     np.testing.assert_allclose(fitted, fit_by_scipy(SMALL, penalty), atol=1e-6)
     # Noisy descent with infinite ε, nothing clipped and small steps goes to the same minimum without a penalty.
     everybody = pad_units(SMALL, np.arange(SMALL.labels.size), SMALL.labels.size)
-    options = TrainingOptions(steps=4000, rate=4.0, clip=10.0)
+    options = TrainingOptions(steps=4000, step_size=4.0, clip=10.0)
     descended = fit_shared(everybody, SMALL.labels.size, math.inf, 1e-5, np.random.default_rng(0), options)
     rows = np.arange(SMALL.labels.size)
     free = fit_by_scipy(SMALL, 0.0)
@@ -160,7 +160,7 @@ def test_no_unit_moves_the_sum_by_more_than_its_clip() -> None:
     for _ in range(3):
         gradient = sum_clipped(compute_unit_gradients(records, weights), 0.05)
         gradient += compute_step_noise(1.0, 1e-5, 3) * 0.05 * rng.standard_normal(weights.shape)
-        weights = weights - options.rate / 300 * gradient
+        weights = weights - options.step_size / 300 * gradient
     np.testing.assert_allclose(short, weights, atol=1e-12)
 
 
@@ -185,7 +185,7 @@ def release_leanings(present: bool, unit_size: int, noise: float, seed: int) -> 
     data = LabelledRecords(features, np.zeros(count, dtype=np.int64), 2, "canary")
     units = np.r_[np.arange(4), np.full(count - 4, 4)]
     units_padded = pad_units(data, units, 5)
-    options = TrainingOptions(steps=STEPS, clip=CANARY, rate=0.1)
+    options = TrainingOptions(steps=STEPS, clip=CANARY, step_size=0.1)
     rng = np.random.default_rng(seed)
     releases = [
         fit_shared(units_padded, 5, 1.0, 1e-5, rng, options, clips_per_unit=unit_size, group_size=noise)
@@ -270,7 +270,7 @@ def test_a_table_of_one_s_own_keeps_its_owners() -> None:
     assert test.num_owners == 4
     result = run_study(Study((4,), (1.0,), seeds=(1,)), data)
     assert result.share_done == 1.0
-    assert result.average(Form.NON_PRIVATE)[0, 0] > 0.6
+    assert result.average_accuracies(Form.NON_PRIVATE)[0, 0] > 0.6
     row_numbers = np.arange(30)
     for wrong, words in (
         (build_table(row_numbers, np.tile([0, 1], 15)), "30 different values"),
@@ -331,13 +331,15 @@ def test_a_study_gives_directions_and_stops_with_what_it_has() -> None:
     assert shares == sorted(shares)
     assert len(shares) == 10
     assert (result.num_records, result.num_tests, result.num_parameters) == (1438, 359, 650)
-    joint, full, alone = (result.average(form)[0] for form in (Form.JOINT, Form.FULL, Form.SEPARATE))
-    assert result.compare(Form.JOINT, Form.FULL)[0, 0] == 1.0  # as in table 1 of the paper
-    assert result.compare(Form.JOINT, Form.SEPARATE)[0, 1] == 1.0  # where owners have few records
+    joint, full, alone = (
+        result.average_accuracies(form)[0] for form in (Form.JOINT, Form.FULL, Form.SEPARATE)
+    )
+    assert result.compare_forms(Form.JOINT, Form.FULL)[0, 0] == 1.0  # as in table 1 of the paper
+    assert result.compare_forms(Form.JOINT, Form.SEPARATE)[0, 1] == 1.0  # where owners have few records
     assert joint[1] - alone[1] > 0.05
-    non_private = result.average(Form.NON_PRIVATE)[0]
+    non_private = result.average_accuracies(Form.NON_PRIVATE)[0]
     assert np.all(non_private >= full)
-    assert np.all(result.average(Form.NON_PRIVATE_PERSONAL) > 0.9)
+    assert np.all(result.average_accuracies(Form.NON_PRIVATE_PERSONAL) > 0.9)
 
     count = iter(range(10**6))
     stopped = run_study(study, RecordSource.DIGITS, should_stop=lambda: next(count) > 400)

@@ -21,7 +21,7 @@ from dpcore.examples_per_user.owners import (
     RecordSelection,
     bound_selection,
     generate_ownership,
-    select_most,
+    select_most_records,
 )
 
 
@@ -52,7 +52,7 @@ def count_heaviest(selection: RecordSelection) -> int:
     """Records kept of the user who has most."""
     ownership = selection.ownership
     return int(
-        np.bincount(ownership.user_codes[selection.is_kept[ownership.record_codes]], minlength=1).max()
+        np.bincount(ownership.user_codes[selection.kept_mask[ownership.record_codes]], minlength=1).max()
     )
 
 
@@ -61,7 +61,7 @@ def test_small_tables_by_brute_force() -> None:
     reached = 0
     for _ in range(60):
         ownership, bound = draw_small_ownership(rng), int(rng.integers(1, 4))
-        selection, most = select_most(ownership, bound), count_by_brute_force(ownership, bound)
+        selection, most = select_most_records(ownership, bound), count_by_brute_force(ownership, bound)
         assert count_heaviest(selection) <= bound
         assert selection.num_kept <= most <= selection.max_records
         reached += selection.num_kept == most
@@ -86,7 +86,7 @@ def test_any_prices_prove_no_less_than_there_is() -> None:
 @pytest.mark.long
 def test_a_hundred_thousand_records_are_within_half_a_per_cent_of_the_proved_most() -> None:
     ownership = generate_ownership(100_000, 19_000, seed=3)
-    selection = select_most(ownership, 5)
+    selection = select_most_records(ownership, 5)
     assert count_heaviest(selection) <= 5
     assert 0.0 <= selection.gap <= 5e-3
     columns = tabulate_owners(selection)
@@ -97,7 +97,7 @@ def test_a_hundred_thousand_records_are_within_half_a_per_cent_of_the_proved_mos
 
 def test_one_owner_each_is_a_sum_of_minima() -> None:
     users = np.array([0, 0, 0, 1, 1, 2])
-    selection = select_most(Ownership.from_pairs(np.arange(6), users), 2)
+    selection = select_most_records(Ownership.from_pairs(np.arange(6), users), 2)
     assert selection.num_kept == selection.max_records == 2 + 2 + 1
     assert selection.gap == 0.0
 
@@ -110,7 +110,7 @@ def test_lines_that_stand_twice_count_once_and_a_record_of_nobody_is_refused() -
     with pytest.raises(InvalidInput, match="same length"):
         Ownership.from_pairs(["a"], [])
     with pytest.raises(InvalidInput, match="whole number"):
-        select_most(ownership, 0)
+        select_most_records(ownership, 0)
 
 
 @pytest.mark.parametrize(("examples", "sigma"), [(1, 0.74), (4, 1.361), (4, 30.0)])
@@ -134,13 +134,13 @@ def test_replaced_contents_spend_more_than_zeroed_ones() -> None:
     # By privacy losses 4.4, 6.2 and 8.2 in place of 4; Rényi accounting has each some per cent higher.
     for examples, sigma, spent in ((1, 0.74, 4.4), (4, 1.361, 6.2), (16, 4.089, 8.2)):
         weights, orders = (noise.compute_log_weights(examples, 0.02), noise.choose_orders(spent, 1e-6))
-        epsilon_spent = noise.compute_epsilon(weights, sigma, 100, 1e-6, orders, is_replaced=True)
+        epsilon_spent = noise.compute_epsilon(weights, sigma, 100, 1e-6, orders, replaces_user=True)
         assert spent <= epsilon_spent <= 1.25 * spent
     zeroed, replaced = (
-        noise.bound_multiplier(4, 0.02, 4.0, 1e-6, 100, is_replaced=number) for number in (False, True)
+        noise.bound_multiplier(4, 0.02, 4.0, 1e-6, 100, replaces_user=number) for number in (False, True)
     )
     assert replaced > 1.2 * zeroed
-    assert noise.bound_multiplier(4, 1.0, 4.0, 1e-6, 100, is_replaced=True) == pytest.approx(
+    assert noise.bound_multiplier(4, 1.0, 4.0, 1e-6, 100, replaces_user=True) == pytest.approx(
         2.0 * noise.bound_multiplier(4, 1.0, 4.0, 1e-6, 100)
     )
 
@@ -157,7 +157,7 @@ def test_the_program_keeps_as_many_of_a_nasty_file_as_the_core(
     ]
     text = "\n".join(["record,user", *lines, f" {lines[0].replace(',', ' , ', 1)} "])
     (tmp_path / "owners.csv").write_text(text, encoding="utf-8")
-    selection = select_most(
+    selection = select_most_records(
         Ownership.from_pairs(*zip(*(line.split(",", 1) for line in lines), strict=True)), 3
     )
     with contextlib.redirect_stdout(io.StringIO()) as printed:

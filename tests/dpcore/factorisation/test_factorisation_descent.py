@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
-from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
+from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, weigh_ratings
 from dpcore.factorisation.fit import (
     GradientSteps,
     clip_user_vectors,
-    descend,
     estimate_weight_sums,
     fit_private,
     solve_noisy_items,
     sum_gradients,
     sum_over_users,
+    take_gradient_steps,
 )
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, unfold_triangles
 from dpcore.factorisation.ratings import Ratings
@@ -43,7 +43,7 @@ def test_one_user_moves_the_gradients_by_no_more_than_declared(
 ) -> None:
     ratings, user = table(seed, users=8), seed % 8
     rng = np.random.default_rng(seed)
-    weighted = allocate(ratings, scheme, k, 1.0 + 50.0 * rng.random(12), 0.5, rng)
+    weighted = weigh_ratings(ratings, scheme, k, 1.0 + 50.0 * rng.random(12), 0.5, rng)
     vectors = scale * rng.normal(size=(12, 3))
     users = clip_user_vectors(rng.normal(size=(8, 3)) * scale, SETTINGS, 1.0)
     users[:, 0] = SETTINGS.offset_coordinate
@@ -85,7 +85,9 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     users = clip_user_vectors(FactorModel(first, SETTINGS, RANGE).solve_user_vectors(ratings), SETTINGS, 1.0)
     totals = ratings.item_counts.astype(np.float64)
     steps, rng = GradientSteps(400, 100.0), np.random.default_rng(0)
-    gradients, start = descend(first, np.zeros(3), weighted, users, SETTINGS, RANGE, steps, 0.0, totals, rng)
+    gradients, start = take_gradient_steps(
+        first, np.zeros(3), weighted, users, SETTINGS, RANGE, steps, 0.0, totals, rng
+    )
     sums = sum_over_users(ratings, weighted, first, SETTINGS, RANGE, max_length=1.0)
     # The ridge draws both to the level that the steps have found, which is near the mean of the solution.
     level = np.array([start[0], 0.0, 0.0])

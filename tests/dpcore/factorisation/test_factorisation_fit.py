@@ -73,7 +73,7 @@ def test_blocks_and_single_precision_change_nothing_but_digits(monkeypatch: pyte
 def objective(model: FactorModel, train: Ratings, users: np.ndarray) -> float:
     """Squared errors over all ratings, plus the ridges, each vector's once: (D.1) of Krichene et al. 2023."""
     predicted = np.einsum("pd,pd->p", users[train.graph.user_codes], model.item_vectors[train.items])
-    errors = np.sum((predicted - model.range.centre(train.values)) ** 2)
+    errors = np.sum((predicted - model.rating_range.centre(train.values)) ** 2)
     of_items = model.settings.item_ridge * np.sum(model.item_vectors**2)
     return float(errors + model.settings.user_ridge * np.sum(users**2) + of_items)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
 from dpcore.factorisation import allocation, implicit
-from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
+from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, weigh_ratings
 from dpcore.factorisation.fit import GradientSteps, sum_gradients
 from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
 from dpcore.factorisation.model import LeastSquaresSums
@@ -48,7 +48,9 @@ def test_users_solve_least_squares_over_all_pairs() -> None:
 
 def test_items_solve_least_squares_over_all_pairs_and_weights() -> None:
     ratings = implicit.select_choices(table(5))
-    weighted = allocate(ratings, Scheme.ADAPTIVE, 4, 1.0 + np.arange(12.0), 0.5, np.random.default_rng(0))
+    weighted = weigh_ratings(
+        ratings, Scheme.ADAPTIVE, 4, 1.0 + np.arange(12.0), 0.5, np.random.default_rng(0)
+    )
     items = np.random.default_rng(1).normal(size=(12, 3))
     (block,) = implicit.solve_users(ratings, items, SETTINGS)
     users = block[1]
@@ -76,7 +78,7 @@ def test_one_user_moves_every_sum_by_no_more_than_declared(
     ratings, user = implicit.select_choices(table(seed, users=8, share=share)), seed % 8
     rng = np.random.default_rng(seed)
     vectors, counts = scale * rng.normal(size=(12, 3)), 1.0 + 50.0 * rng.random(12)
-    weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
+    weighted = weigh_ratings(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
     other_ratings = ratings.select(ratings.graph.user_codes != user)
     is_other_user = weighted.ratings.graph.user_codes != user
     rest = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
@@ -97,7 +99,7 @@ def test_what_is_declared_is_reached() -> None:
     ratings = implicit.select_choices(Ratings.from_columns([0] * 5, range(5), np.ones(5), 5))
     settings = ImplicitSettings(dimension=1)
     for scheme in Scheme:
-        weighted = allocate(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
+        weighted = weigh_ratings(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
         sums = implicit.sum_over_users(ratings, weighted, np.ones((5, 1)), settings)
         assert np.sum(sums.item_sums.matrix_triangles**2) == pytest.approx(5.0, rel=1e-5)
         assert np.sum(sums.item_sums.label_sums**2) == pytest.approx(5.0, rel=1e-5)
@@ -234,7 +236,7 @@ def test_one_user_moves_the_gradients_of_choices_by_no_more_than_declared(
 ) -> None:
     ratings, user = implicit.select_choices(table(seed, users=8)), seed % 8
     rng = np.random.default_rng(seed)
-    weighted = allocate(ratings, scheme, k, 1.0 + 50.0 * rng.random(12), 0.5, rng)
+    weighted = weigh_ratings(ratings, scheme, k, 1.0 + 50.0 * rng.random(12), 0.5, rng)
     vectors = scale * rng.normal(size=(12, 3))
     users = implicit.ImplicitModel(vectors, SETTINGS).solve_user_vectors(ratings)
     is_other_user = weighted.ratings.graph.user_codes != user
@@ -254,7 +256,9 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     first = settings.draw_first_vectors(ratings.item_counts.astype(float))
     users = implicit.ImplicitModel(first, settings).solve_user_vectors(ratings)
     counts, rng = ratings.item_counts.astype(float), np.random.default_rng(0)
-    stepped = implicit.descend(first, weighted, users, settings, GradientSteps(300, 100.0), 0.0, counts, rng)
+    stepped = implicit.take_gradient_steps(
+        first, weighted, users, settings, GradientSteps(300, 100.0), 0.0, counts, rng
+    )
     solved = implicit._solve_items(implicit.sum_over_users(ratings, weighted, first, settings), settings)
     assert stepped == pytest.approx(solved, abs=1e-6)
 

@@ -38,7 +38,7 @@ def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], mo
     errors = (predicted - test.values) ** 2
     assert rmse[0] == pytest.approx(np.sqrt(errors.mean()))
     bucket_of_pair = buckets[test.items]
-    for bucket in range(factorisation_study.BUCKETS):
+    for bucket in range(factorisation_study.NUM_BUCKETS):
         assert rmse[1 + bucket] == pytest.approx(np.sqrt(errors[bucket_of_pair == bucket].mean()))
     for position, k in enumerate((20, 100, 80, 60, 40, 20)):
         recalls = []

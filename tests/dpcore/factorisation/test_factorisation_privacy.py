@@ -12,9 +12,9 @@ from dpcore.factorisation.allocation import (
     Scheme,
     Spending,
     WeightedRatings,
-    allocate,
     count_with_noise,
-    select_smallest,
+    mask_kept_ratings,
+    weigh_ratings,
 )
 from dpcore.factorisation.fit import compute_matrix_sensitivity, sum_over_users
 from dpcore.factorisation.model import FactorSettings, RatingRange
@@ -48,12 +48,12 @@ def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
     vectors = scale * rng.normal(size=(12, 3))
     settings = FactorSettings(3, 1, 0.01, 1.0, offset_coordinate=offset, own_coordinate=own)
     vectors = settings.append_own_coordinate(vectors)
-    weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
+    weighted = weigh_ratings(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
     # The others' weights do not depend on this user; the uniform scheme's draws are the same for them.
     is_other_user = weighted.ratings.graph.user_codes != user
     other_ratings = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
     if scheme.needs_counts:
-        anew = allocate(without(ratings, user), scheme, k, counts, exponent, rng)
+        anew = weigh_ratings(without(ratings, user), scheme, k, counts, exponent, rng)
         assert np.array_equal(anew.ratings.items, other_ratings.ratings.items)
         assert anew.weights == pytest.approx(other_ratings.weights)
     all_sums = sum_over_users(ratings, weighted, vectors, settings, RANGE, max_length=1.0)
@@ -92,7 +92,7 @@ def test_sums_of_very_many_move_by_no_more_than_is_declared() -> None:
     settings = FactorSettings(1, 1, offset_coordinate=1.0)
     sums = []
     for table_used in (ratings, fewer):
-        weighted = allocate(table_used, Scheme.UNIFORM, 1, np.ones(1), 0.0, np.random.default_rng(0))
+        weighted = weigh_ratings(table_used, Scheme.UNIFORM, 1, np.ones(1), 0.0, np.random.default_rng(0))
         sums.append(sum_over_users(table_used, weighted, np.zeros((1, 1)), settings, RANGE, max_length=1.0))
     assert abs(sums[0].matrix_triangles - sums[1].matrix_triangles)[0, 0] <= 1.0 + 1e-10
     assert abs(sums[0].label_sums - sums[1].label_sums)[0, 0] <= RANGE.label_bound * (1.0 + 1e-10)
@@ -109,7 +109,7 @@ def test_the_declared_movement_is_reached() -> None:
     ratings = Ratings.from_columns([0] * 5, range(5), np.full(5, 5.0), 5)
     settings = FactorSettings(1, 1, offset_coordinate=1.0)
     for scheme in Scheme:
-        weighted = allocate(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
+        weighted = weigh_ratings(ratings, scheme, 5, np.arange(1.0, 6.0), 0.5, np.random.default_rng(0))
         sums = sum_over_users(ratings, weighted, np.zeros((5, 1)), settings, RANGE, max_length=1.0)
         moved = np.sum(sums.matrix_triangles**2) + np.sum(sums.label_sums**2) / RANGE.label_bound**2
         assert math.sqrt(moved) == pytest.approx(math.sqrt(2 * 5), rel=1e-5)
@@ -119,8 +119,8 @@ def test_the_declared_movement_is_reached() -> None:
 def test_every_user_keeps_k_ratings_exactly(seed: int, k: int) -> None:
     ratings = table(seed, users=9)
     counts = np.random.default_rng(seed).integers(1, 4, 12).astype(float)
-    rarest = allocate(ratings, Scheme.TAIL, k, counts, 0.0, np.random.default_rng(seed)).ratings
-    is_drawn = select_smallest(ratings.graph, k, np.random.default_rng(seed))
+    rarest = weigh_ratings(ratings, Scheme.TAIL, k, counts, 0.0, np.random.default_rng(seed)).ratings
+    is_drawn = mask_kept_ratings(ratings.graph, k, np.random.default_rng(seed))
     order = np.argsort(counts, kind="stable")
     for user in range(9):
         rated = slice(ratings.starts[user], ratings.starts[user + 1])
@@ -133,7 +133,7 @@ def test_every_user_keeps_k_ratings_exactly(seed: int, k: int) -> None:
 def test_every_rating_is_as_likely_to_be_drawn() -> None:
     ratings = table(0, users=3, items=6, share=1.0)
     rng = np.random.default_rng(2)
-    hits = sum(select_smallest(ratings.graph, 2, rng).astype(int) for _ in range(3_000))
+    hits = sum(mask_kept_ratings(ratings.graph, 2, rng).astype(int) for _ in range(3_000))
     # Each of 18 ratings 1,000 times of 3,000, standard deviation 26; five of that.
     assert np.abs(hits - 1_000).max() < 130
 
@@ -142,7 +142,7 @@ def test_every_rating_is_as_likely_to_be_drawn() -> None:
 def test_adaptive_weights_fill_every_budget(seed: int, k: int, exponent: float) -> None:
     ratings = table(seed, users=10)
     counts = 1.0 + 1e4 * np.random.default_rng(seed).random(12) ** 4
-    found = allocate(ratings, Scheme.ADAPTIVE, k, counts, exponent, np.random.default_rng(0))
+    found = weigh_ratings(ratings, Scheme.ADAPTIVE, k, counts, exponent, np.random.default_rng(0))
     squared = np.bincount(ratings.graph.user_codes, found.weights.astype(np.float64) ** 2, 10)
     has = np.diff(ratings.starts) > 0
     assert squared.max() <= k

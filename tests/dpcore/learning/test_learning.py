@@ -102,7 +102,7 @@ def test_the_choice_as_a_file() -> None:
     problem = ALL_SET.problem(data.histogram)
     best = optimal_cap.find_best_cap(problem)
     caps_within = optimal_cap.find_caps_within(problem, best)
-    document = json.loads(build_answer(data, ALL_SET).write_choice())
+    document = json.loads(build_answer(data, ALL_SET).write_json())
     answer, label = document["answer"], data.disclosure.label
     assert answer["max_contributions"] == best.cap
     assert answer["bound"] == pytest.approx(

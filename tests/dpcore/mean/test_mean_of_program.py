@@ -77,7 +77,7 @@ def test_page_call_and_program_of_a_mean_with_private_counts_agree(folder: Path)
     assert pair.code() == write(pair.answer.code.forms[0][1], Program.OPENDP).text
     assert "RhoZCDP" not in split.code()
     assert pair.error < split.error < math.sqrt(2.0) * pair.error
-    document = json.loads(pair.answer.write_choice())
+    document = json.loads(pair.answer.write_json())
     assert document["question"]["program"] == "OpenDP"
     assert document["question"]["mechanism"].startswith("Laplace, on the pair")
 
@@ -92,7 +92,7 @@ def test_everything_follows_the_noise() -> None:
     assert any(
         "hash" in difference or "same rows" in difference for difference in gaussian.answer.assumptions
     )
-    document = json.loads(gaussian.answer.write_choice())
+    document = json.loads(gaussian.answer.write_json())
     assert document["question"]["mechanism"].startswith("Gaussian, on the sums")
     assert document["answer"]["cap"]["gaussian_deviation"] > 0.0
     # Half of rho each costs nothing with Gaussian noise.

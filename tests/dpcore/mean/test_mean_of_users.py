@@ -130,7 +130,7 @@ def test_one_choice_changes_answer_program_and_texts() -> None:
     assert users.answer.headline.startswith("Weigh a user as at most")
     limit = next(number.value for number in users.answer.numbers if number.key == "deviation_limit")
     assert limit == pytest.approx(users.bound * 13.0 / 2.0)
-    document = json.loads(users.answer.write_choice())
+    document = json.loads(users.answer.write_json())
     assert document["question"]["clamp"] == "users"
     assert document["answer"]["standard_error"] == pytest.approx(users.error)
     assert "was clamped to ±" in users.answer.methods.procedure

@@ -94,7 +94,7 @@ def test_the_bounds_over_epsilon_have_the_power_of_their_loss(loss: Loss) -> Non
     """Bound (7) of convex losses is proportional to the root of sum 1 / omega^2, bounds (6) and (8) to the sum."""
     parameters = MultitaskParameters(epsilon=1.0, loss=loss)
     dataset = Dataset("none", "", Disclosure.PUBLIC, ContributionHistogram.from_counts([1]))
-    costs = solution.against_epsilon(dataset, parameters).compute_costs(np.array([0.5, 1.0, 4.0]))
+    costs = solution.compare_over_epsilon(dataset, parameters).compute_costs(np.array([0.5, 1.0, 4.0]))
     budgets = [
         problem.compute_exact_budget(dataclasses.replace(parameters, epsilon=epsilon).target)
         for epsilon in (0.5, 1.0, 4.0)

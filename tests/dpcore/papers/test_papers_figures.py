@@ -70,7 +70,7 @@ def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str
                 assert new == pytest.approx(old, rel=1e-6, nan_ok=True), (of.lines[line].name, value)
                 continue
             # One more of the same runs: apart by less than Student's t says of a new one.
-            runs = int(held.summary.num_runs[line, at])
+            runs = int(held.summary.run_counts[line, at])
             wide = stats.t.isf(SURE / 2.0, runs - 1) * math.sqrt(1.0 + 1.0 / runs)
             spread = float(held.summary.spreads[line, at])
             # A test share of a few hundred records moves in steps: runs may agree to the last one.

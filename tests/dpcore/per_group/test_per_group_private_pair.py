@@ -314,9 +314,7 @@ def test_draws_follow_the_law_and_are_charged_before() -> None:
     from scipy.stats import chisquare
 
     problem, rows = make_problem(epsilon=2.0), pairs_of([(3, 1, 2), (5,), (1, 1, 4, 4), (2, 2)] * 3)
-    draw = mechanisms.make_selection(
-        problem.compute_scores(rows), 2.0 * problem.sensitivity / problem.epsilon
-    )
+    draw = mechanisms.make_selector(problem.compute_scores(rows), 2.0 * problem.sensitivity / problem.epsilon)
     observed = np.bincount([draw() for _ in range(3000)], minlength=20)
     law = private_pair.compute_probabilities(problem, rows)
     often = law * 3000 >= 5

@@ -144,7 +144,7 @@ def test_lines_one_by_one_are_a_text():
     plan_bounds = ss.plan_bounds([3, 1, 40, 2], lines=["users", "rows within 3"], epsilon=1)
     assert plan_bounds.parameters.lines == "users; rows within 3"
     assert list(plan_bounds.bound.index) == ["users", "rows"]
-    held = json.loads(plan_bounds.answer.write_choice())["answer"]
+    held = json.loads(plan_bounds.answer.write_json())["answer"]
     assert [item["release"] for item in held["lines"]] == ["users", "rows"]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import dpcore as ss
 from dpcore.code import write
-from dpcore.code.several import SHARED_COUNT
+from dpcore.code.several import SHARED_COUNT_NAME
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
@@ -115,7 +115,7 @@ def test_a_plan_shares_a_count_where_that_errs_less_and_keeps_its_promise(noise,
     promised, measured = [line.error for line in means], np.sqrt(squares.mean(axis=1))
     assert promised == pytest.approx(measured, rel=0.05 if most == 1 else 0.1)
     assert "of the budget and at most" in plan.answer.facts["One count of rows"]
-    assert list(plan.bound.index)[-1] == (means[-1].label if most == 1 else SHARED_COUNT)
+    assert list(plan.bound.index)[-1] == (means[-1].label if most == 1 else SHARED_COUNT_NAME)
     assert plan.bound["share"].sum() == pytest.approx(1.0)
 
 
@@ -136,7 +136,7 @@ def test_programs_release_the_count_once_and_state_the_noise_of_the_plan(
     told = {facts["release"]: facts for facts in map(json.loads, capsys.readouterr().out.splitlines())}
     count_line = plan.solution.count_line
     kept = int(np.minimum(frame.groupby("u").size(), count_line.bound).sum())
-    assert told[SHARED_COUNT]["released"] == pytest.approx(
+    assert told[SHARED_COUNT_NAME]["released"] == pytest.approx(
         kept, abs=6.0 * math.sqrt(2.0 * count_line.v) * 6 + 2
     )
     for line, column in zip(plan.solution.lines[1:], "abc", strict=True):
@@ -154,7 +154,7 @@ def test_programs_release_the_count_once_and_state_the_noise_of_the_plan(
     # A library without it releases each mean by itself, and no count that nobody reads.
     if noise is LAPLACE:
         assert "mean of c" in plan.code("bigquery")
-        assert SHARED_COUNT not in plan.code("bigquery")
+        assert SHARED_COUNT_NAME not in plan.code("bigquery")
 
 
 HOSTILE = (

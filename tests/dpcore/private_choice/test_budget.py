@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dpcore
-from dpcore.answer.answer import WORST_SHARE
+from dpcore.answer.answer import MAX_VARIANCE_SHARE
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Ledger, Neighbours, ReleaseFacts
 from dpcore.data import samples
@@ -98,7 +98,7 @@ def test_no_other_share_does_much_better_on_public_samples(purpose, user_share, 
             epsilon * (1.0 - share),
             purpose,
             selection_epsilon=epsilon * share,
-            variance_share=WORST_SHARE,
+            variance_share=MAX_VARIANCE_SHARE,
             user_share=user_share,
         )
         histogram = samples.load(key).histogram

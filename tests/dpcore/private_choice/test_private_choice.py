@@ -210,7 +210,7 @@ def test_draws_follow_the_law() -> None:
     histogram = ContributionHistogram(sizes=[1, 2, 6], users=[6, 5, 3])
     problem = ChoiceProblem(CapMean(1.5), 1.0, 8, prior=Prior(3, 2.0))
     runs = 6000
-    draw = mechanisms.make_selection(problem.scores(histogram), 2.0 * problem.sensitivity / problem.epsilon)
+    draw = mechanisms.make_selector(problem.scores(histogram), 2.0 * problem.sensitivity / problem.epsilon)
     observed = np.bincount([draw() for _ in range(runs)], minlength=problem.candidates.size)
     # False alarm once in 10,000 runs.
     assert chisquare(observed, runs * choice.compute_probabilities(problem, histogram)).pvalue > 1e-4
@@ -227,9 +227,7 @@ def audited(runs: int, factor: float) -> float:
     hits = []
     for counts in ([3] * 6, [3] * 6 + [60]):
         scores = [-int(d) for d in condition.distances(histogram_of(counts), grid)[0]]
-        draw = mechanisms.make_selection(
-            scores, factor * condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
-        )
+        draw = mechanisms.make_selector(scores, factor * condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER))
         hits.append(sum(draw() == 0 for _ in range(runs)))
     low = beta.ppf(5e-5, hits[0], runs - hits[0] + 1)
     high = beta.ppf(1 - 5e-5, hits[1] + 1, runs - hits[1])

@@ -67,7 +67,7 @@ def test_regret_by_real_draws() -> None:
         )
     )
     runs = 2000
-    draw = mechanisms.make_selection(problem.scores(HISTOGRAM), 2.0 * problem.sensitivity / problem.epsilon)
+    draw = mechanisms.make_selector(problem.scores(HISTOGRAM), 2.0 * problem.sensitivity / problem.epsilon)
     drawn = np.sort([costs[problem.candidates[draw()]] for _ in range(runs)])
     assert abs(drawn.mean() - exact.mean_regrets[0, 0]) < 5 * drawn.std() / np.sqrt(runs)
     # Order statistics five standard deviations of a binomial around the rank hold the quantile.

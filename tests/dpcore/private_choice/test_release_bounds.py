@@ -8,7 +8,7 @@ import pytest
 
 from dpcore import total
 from dpcore.answer.answer import ReleaseSetting
-from dpcore.code.choice import Quantity
+from dpcore.code.release_spec import Quantity
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind, compute_unit_scale
 from dpcore.common.privacy import Disclosure, Neighbours

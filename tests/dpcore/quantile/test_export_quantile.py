@@ -40,7 +40,7 @@ def test_the_choice_says_what_was_asked_and_labels_what_was_computed():
     parameters = QuantileParameters(
         2.0, "0.9, 0.5", low=0.0, high=100.0, weighting=Weighting.CAP, program=Program.BEST
     )
-    choice = json.loads(build_answer(shop, parameters).write_choice())
+    choice = json.loads(build_answer(shop, parameters).write_json())
     assert choice["question"]["quantiles"] == "0.9, 0.5"
     assert choice["question"]["label"] == "public input"
     assert choice["data"]["label"] == choice["answer"]["label"] == Disclosure.PRIVATE.label

@@ -200,7 +200,7 @@ def test_page_and_program_have_one_bound(program: Program) -> None:
     name, choice = answer.code.forms[0]
     assert write(choice, library).text, name
     assert choice.max_rows == answer.solution.bound or choice.threshold == answer.solution.bound
-    assert json.loads(answer.write_choice())["question"]["program"] == program.value
+    assert json.loads(answer.write_json())["question"]["program"] == program.value
     assert library.value in answer.facts["Mechanism"] or program is Program.BEST
     assert answer.solution.rank_error > 0.0
     if program is Program.BIGQUERY:

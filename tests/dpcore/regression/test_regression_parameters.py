@@ -99,7 +99,7 @@ def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps)
     draws = sample_limiting.try_caps(PROBLEM, PARAMETERS.clip_labels(DATA.table), 2)
     solution = build_solution(DATA, PARAMETERS, PROBLEM, OURS, draws)
     solution = solution if with_caps else replace(solution, cap_curve=None)
-    content = json.loads(build_answer(DATA, PARAMETERS, solution).write_choice())
+    content = json.loads(build_answer(DATA, PARAMETERS, solution).write_json())
     assert content["question"]["epsilon"] == 1.5
     assert content["question"]["data_source"] == PARAMETERS.source.value
     assert "Epasto" in content["question"]["source"]

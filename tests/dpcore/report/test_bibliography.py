@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 import dpcore
-from dpcore.answer.methods import CITATION, WORKS, insert_names, list_citations, to_latex, write_bibtex
+from dpcore.answer.methods import (
+    CITATION_PATTERN,
+    WORKS,
+    insert_names,
+    list_citations,
+    to_latex,
+    write_bibtex,
+)
 from dpcore.common.version import VERSION
 
 ROOT = Path(__file__).parents[3]
@@ -90,7 +97,7 @@ def test_every_key_that_is_cited_exists_and_none_is_dead() -> None:
         *ROOT.glob("dpcore/*/answer/*.py"),
         ROOT / "dpcore/answer/methods.py",
     ]
-    keys = {m[1] for source in sources for m in CITATION.finditer(source.read_text(encoding="utf-8"))}
+    keys = {m[1] for source in sources for m in CITATION_PATTERN.finditer(source.read_text(encoding="utf-8"))}
     assert keys - set(WORKS) == set()
     assert set(WORKS) - keys == set()
 

@@ -110,7 +110,7 @@ def choice(variance_source=mean.VarianceSource.FROM_VALUES, **options):
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
 
-    text = build_answer(data, parameters).write_choice()
+    text = build_answer(data, parameters).write_json()
     return json.loads(text, parse_constant=refuse), problem, cap, smooth
 
 

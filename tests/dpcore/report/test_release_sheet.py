@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
-from dpcore.code.choice import Quantity, ReleaseSpec
 from dpcore.code.forms import OfferedPrograms
+from dpcore.code.release_spec import Quantity, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.programs import Program

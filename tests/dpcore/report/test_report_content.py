@@ -58,7 +58,7 @@ def report(disclosure: Disclosure, number: float = 771.0) -> Report:
         assumptions=("Counts are public",),
         disclosure=disclosure,
         parameters=MeanParameters(1.0),
-        write_choice=lambda: json.dumps({"answer": number}),
+        write_json=lambda: json.dumps({"answer": number}),
     )
     return Report(
         page_title="Mean",
@@ -123,7 +123,7 @@ def test_what_is_published_is_the_same_whatever_the_private_numbers():
     assert [figure.key for figure in one.figures] == ["public"]
     assert [line.value_text for line in one.release_lines] == ["0.5"], "a DP release may be published"
     assert one.answer.assumptions == ("Counts are public",)
-    assert one.answer.write_choice is None
+    assert one.answer.write_json is None
     number_text = " ".join(one.omitted_sections)
     for text in ("Summary of the data", "The choice", "Own figure"):
         assert text in number_text

@@ -129,7 +129,7 @@ def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
 def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     parameters = TotalParameters(0.1, own_bound=5.0)
     problem = parameters.build_problem(compute_user_totals(LINES, Summed.ROWS).amounts)
-    content = json.loads(build_answer(LINES, parameters).write_choice())
+    content = json.loads(build_answer(LINES, parameters).write_json())
     answer = content["answer"]
     t = answer["max_contributions"]
     sizes, users = LINES.histogram.sizes, LINES.histogram.users
@@ -154,7 +154,7 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
 def test_the_file_of_a_sum_holds_the_exact_bound_and_the_one_to_hand_over():
     data = data_with([0, 1, 2], [1.0, 1.0, 24.758], Totals([1.0, 1.0, 24.758], "euros"))
     parameters = TotalParameters(2.0, Summed.VALUES, objective=Measure.BOUND)
-    answer = json.loads(build_answer(data, parameters).write_choice())["answer"]
+    answer = json.loads(build_answer(data, parameters).write_json())["answer"]
     # Rank ceil(1 / 2) = 1. Upwards the error T / 2 grows as T: 24.8 costs 0.17 %, 24.76 costs 0.01 %. Downwards a
     # cut of d costs d / 2 as well: 24.7 costs 0.23 %, 24.75 costs 0.03 %.
     assert (answer["max_total"], answer["max_total_rounded"]) == (24.758, 24.76)
@@ -164,7 +164,7 @@ def test_the_file_of_a_bound_of_zero_is_json():
     # A bound T adds noise of 100 T on average, and keeps at most 2 T.
     data = data_with([0, 1], [1.0, 1.0], Totals([1.0, 1.0], "euros"))
     parameters = TotalParameters(0.01, Summed.VALUES, objective=Measure.BOUND)
-    text = build_answer(data, parameters).write_choice()
+    text = build_answer(data, parameters).write_json()
     assert json.loads(text)["answer"]["max_total"] == 0.0
 
 
@@ -173,7 +173,7 @@ def test_the_file_of_a_range_says_where_it_comes_from(entered):
     data = data_with([0, 1, 2], [-3.0, 4.0, -7.5])
     limits = (-5.0, 5.0) if entered else (None, None)
     parameters = TotalParameters(1.0, Summed.VALUES, lower=limits[0], upper=limits[1])
-    content = json.loads(build_answer(data, parameters).write_choice())
+    content = json.loads(build_answer(data, parameters).write_json())
     assert content["answer"]["range_comes_from"] == ("entered" if entered else "the data")
     # A range read off private data stands only where the label says so.
     assert ("lower" in content["question"]) is entered

@@ -92,7 +92,7 @@ def test_every_regime_has_its_headline() -> None:
         "Join: 1,000 owners do better together.",
     )
     middle_solution = solve_owners(**PERSONAL, owners=1000, epsilon=0.3)
-    assert middle_solution.epsilon_joint < 0.3 < middle_solution.epsilon_full
+    assert middle_solution.joint_paying_epsilon < 0.3 < middle_solution.full_paying_epsilon
     assert middle_solution.regime is Regime.JOINT_ONLY
     assert "full privacy would lose" in answer.write_headline(middle_solution)
     never = solve_owners(shared_diameter=0.0, personal_diameter=1.0, personal=5)
@@ -178,7 +178,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert solution.disclosure is Disclosure.PRIVATE
         assert answer.LEAK_WARNING in build_answer(SECRET, solution.parameters, solution).detail
         told_of = build_answer(SECRET, solution.parameters, solution)
-        choice = json.loads(told_of.write_choice())
+        choice = json.loads(told_of.write_json())
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
         report = contents.build_report(told_of, Source(SECRET))
         assert report.disclosure is Disclosure.PRIVATE
@@ -239,12 +239,12 @@ def test_the_table_of_bounds_names_what_is_corrected() -> None:
 
 
 def test_the_choice_holds_bounds_and_crossings() -> None:
-    content = json.loads(answer_owners().write_choice())
+    content = json.loads(answer_owners().write_json())
     assert content["answer"]["owners_needed_joint"] == 37
     assert content["answer"]["epsilon_star_joint"] == pytest.approx(0.5368, rel=1e-3)
     assert "data" not in content
     private = answer_owners(SECRET, source=OwnersSource.DATA)
-    assert json.loads(private.write_choice())["data"]["num_owners"] == 85
+    assert json.loads(private.write_json())["data"]["num_owners"] == 85
     with pytest.raises(InvalidInput, match="no data to take owners from"):
         solve(Disclosure.PUBLIC, private.parameters)
 
@@ -266,8 +266,8 @@ def make_study_result(runs: int = 1) -> StudyResult:
 def test_directions_are_counted_against_the_standard_error() -> None:
     study_result = make_study_result()
     # √(2 · 0.8 · 0.2/250) = 0.036 and less at 0.9; 0.9 against 0.9 is neither.
-    assert study_result.compare(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
-    assert study_result.compare(Form.JOINT, Form.SEPARATE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
+    assert study_result.compare_forms(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert study_result.compare_forms(Form.JOINT, Form.SEPARATE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
     said = list(plots.write_directions(study_result).values())
     assert "above in 4 of 4 pairs of ε and n, below in 0" in said[0]
     assert "above in 1 of 4 pairs of ε and n, below in 2. In the paper's table 1" in said[1]
@@ -275,7 +275,7 @@ def test_directions_are_counted_against_the_standard_error() -> None:
     assert "0.150 at n = 4 and 0.100 at n = 64" in said[2]
     study_result.accuracies_by_form[Form.JOINT][:] = np.nan
     assert not plots.write_directions(study_result)
-    assert np.isnan(study_result.compare(Form.JOINT, Form.SEPARATE)).all()
+    assert np.isnan(study_result.compare_forms(Form.JOINT, Form.SEPARATE)).all()
 
 
 def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() -> None:

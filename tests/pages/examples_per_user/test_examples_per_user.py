@@ -25,9 +25,9 @@ from dpcore.dataset import Dataset
 from dpcore.examples_per_user.answer import answer as owners_told
 from dpcore.examples_per_user.answer import build_answer, solve_quickly
 from dpcore.examples_per_user.answer.solution import round_up
-from dpcore.examples_per_user.candidates import FORM_BY_TITLE, Training, write_program
+from dpcore.examples_per_user.candidates import FORM_BY_TITLE, TrainingConstants, write_program
 from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
-from dpcore.examples_per_user.owners import Ownership, generate_ownership, select_most
+from dpcore.examples_per_user.owners import Ownership, generate_ownership, select_most_records
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 from pages.shared.session import session
 from tests.pages.driving import chart, check, errors, finish, go, metrics_of, open_app, open_tab, shown_texts
@@ -140,7 +140,7 @@ def test_of_private_data_no_word_of_the_methods_depends_on_them() -> None:
 
 
 def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
-    content = json.loads(answer.write_choice())
+    content = json.loads(answer.write_json())
     assert content["answer"]["bound"] == answer.numbers[0].value
     assert content["answer"]["noise_multiplier"] >= answer.solution.best_candidate.multiplier
     assert "estimate" in content["answer"]["proof"]
@@ -153,7 +153,7 @@ def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
 )
 def test_the_program_of_values_checks_its_own_epsilon(way: Sampling, bound: int, rate: float) -> None:
     sigma = round_up(bound_multiplier(1 if way is Sampling.USERS else bound, rate, 2.0, 1e-5, 20))
-    training = Training(way, bound, rate, 40.0, sigma, 2.0, 1e-5, 20)
+    training = TrainingConstants(way, bound, rate, 40.0, sigma, 2.0, 1e-5, 20)
     name = next(iter(FORM_BY_TITLE))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         run_program(write_program(name, training, "Label.").text)
@@ -181,7 +181,7 @@ def test_a_page_of_other_data_begins_with_their_own_search() -> None:
 
 @pytest.mark.parametrize("sampling", [Sampling.EXAMPLES, Sampling.USERS])
 def test_programs_of_libraries_hold_the_constants_and_compute_none_from_the_table(sampling: Sampling) -> None:
-    training = Training(sampling, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20)
+    training = TrainingConstants(sampling, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20)
     names = ("SAMPLING_RATE", "DIVISOR", "NOISE_MULTIPLIER", "STEPS")
     for name in FORM_BY_TITLE:
         text = write_program(name, training, "Label of the numbers that it holds: public input.").text
@@ -206,7 +206,7 @@ def test_no_row_decides_how_a_program_of_a_library_ends(
     """The part that reads, without the library: one user more, or nobody at all, ends nothing and prints nothing."""
     monkeypatch.chdir(tmp_path)
     text = write_program(
-        name, Training(Sampling.EXAMPLES, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20), "Label."
+        name, TrainingConstants(Sampling.EXAMPLES, 3, 0.125, 40.5, 1.2345, 2.0, 1e-5, 20), "Label."
     ).text
     reading = text[text.index("FILE = ") : text.index("x, y")]
     for table in ("a,0,1,2\na,9,3,4\n" + rows, rows):
@@ -226,7 +226,7 @@ def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown
     open_tab(app, "examples_per_user", "Several owners")
     app = finish(app, "examples_per_user.owners_job", "examples_per_user.exact_job")
     pairs = samples.load("shop-events").pairs
-    kept = select_most(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
+    kept = select_most_records(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
     texts = shown_texts(app) + " ".join(str(metric) for metric in metrics_of(app))
     assert wording.number(kept.num_kept) in texts
     assert "does not protect that somebody is there" in texts
@@ -235,7 +235,7 @@ def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown
 
 
 def test_the_noise_of_several_owners_is_larger_where_contents_are_replaced() -> None:
-    kept = select_most(generate_ownership(400, 90), 3)
+    kept = select_most_records(generate_ownership(400, 90), 3)
     numbers = owners_told.build_numbers(kept, replace(ASKED, batch_size=32.0))
     zeroed, replaced = (number.value for number in numbers[2:])
     assert replaced > zeroed  # type: ignore[operator]

@@ -25,11 +25,11 @@ from dpcore.factorisation.answer import solution as core
 from dpcore.factorisation.answer.answer import write_runs
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.parameters import CHOICE_SPREAD, Algorithm, FactorisationParameters, RatingSource
-from dpcore.factorisation.ratings import BUCKETS, GeneratedRatings
+from dpcore.factorisation.ratings import NUM_BUCKETS, GeneratedRatings
 from dpcore.factorisation.studies import CHOICE_KINDS, PRIVATE_KINDS, RATING_KINDS
-from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult, run
+from dpcore.factorisation.study import SCHEME_BY_KIND, ModelKind, StudyResult, run
 from dpcore.report.plotly_figures import draw
-from pages.factorisation.question import QUESTION, propose
+from pages.factorisation.question import QUESTION, propose_values
 from pages.shared.base import keys
 from pages.shared.screen import layout
 from pages.shared.server import access
@@ -89,10 +89,10 @@ def build_answer(
 def build_result(means: dict[ModelKind, float], spread: float = 0.001) -> StudyResult:
     """Build a result of three seeds whose errors differ from these by fixed small numbers."""
     study = replace(PARAMETERS.study, repeats=3, epsilons=(1.0,))
-    rmse = np.empty((len(RATING_KINDS), 1, 3, 1 + BUCKETS))
+    rmse = np.empty((len(RATING_KINDS), 1, 3, 1 + NUM_BUCKETS))
     for index, rating_kind in enumerate(RATING_KINDS):
         wobble = spread * np.array([-1.0, 0.0, 1.0]) * (1.0 + index)
-        rmse[index, 0] = means.get(rating_kind, 1.0) + wobble[:, None] + 0.01 * np.arange(1 + BUCKETS)
+        rmse[index, 0] = means.get(rating_kind, 1.0) + wobble[:, None] + 0.01 * np.arange(1 + NUM_BUCKETS)
     counts = np.arange(60)
     return StudyResult(study, rmse, np.full_like(rmse, np.nan), counts, {}, True)
 
@@ -133,7 +133,7 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
 
 def test_buckets_are_said_with_the_fewest_and_most_ratings_of_their_items() -> None:
     solution = build_solution()
-    ascending = np.array_split(np.sort(solution.ratings.item_counts), BUCKETS)
+    ascending = np.array_split(np.sort(solution.ratings.item_counts), NUM_BUCKETS)
     assert solution.count_ranges == [(counts[0], counts[-1]) for counts in ascending]
     assert f"; {ascending[0][0]} to {ascending[-1][-1]} ratings per item" in words.describe_ratings(solution)
 
@@ -174,7 +174,7 @@ def test_figures_draw_what_was_computed() -> None:
     )
     nearest = plots.plot_nearest_items(solution)
     assert nearest is not None
-    assert len([one for one in draw(nearest).data if one.mode != "text"]) == len(SCHEMES) + 1
+    assert len([one for one in draw(nearest).data if one.mode != "text"]) == len(SCHEME_BY_KIND) + 1
     rows = list(csv.DictReader(io.StringIO(write_runs(result, "public input").split("\n", 1)[1])))
     # Three models without privacy once, five private ones at two epsilons; two seeds; all items and five buckets.
     assert len(rows) == (3 + 5 * 2) * 2 * 6
@@ -185,7 +185,7 @@ def test_figures_draw_what_was_computed() -> None:
 
 def test_recall_is_said_with_its_interval_and_drawn() -> None:
     study = replace(PARAMETERS.choice_study, epsilons=(1.0, 5.0), repeats=3)
-    recall = np.full((len(CHOICE_KINDS), 2, 3, 1 + BUCKETS), np.nan)
+    recall = np.full((len(CHOICE_KINDS), 2, 3, 1 + NUM_BUCKETS), np.nan)
 
     unmeasured = np.full_like(recall, np.nan)
 
@@ -222,12 +222,12 @@ def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
 
 def test_data_with_ratings_are_proposed_and_private_ones_show_no_range() -> None:
     now = {"source": RatingSource.DATA}
-    public = propose(build_rated_dataset(Disclosure.PUBLIC), now)
+    public = propose_values(build_rated_dataset(Disclosure.PUBLIC), now)
     assert public["source"] is RatingSource.DATA
     assert (public["lowest"], public["highest"]) == (0.5, 5.0)
-    private = propose(build_rated_dataset(Disclosure.PRIVATE), now)
+    private = propose_values(build_rated_dataset(Disclosure.PRIVATE), now)
     assert (private["lowest"], private["highest"]) == (None, None)
-    assert propose(samples.load("online-retail-lines"), now) == {"source": RatingSource.GENERATED}
+    assert propose_values(samples.load("online-retail-lines"), now) == {"source": RatingSource.GENERATED}
 
 
 @pytest.fixture(scope="module")

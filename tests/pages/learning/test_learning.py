@@ -444,6 +444,6 @@ def test_figures_are_small_named_and_fixed(name, term):
                 assert axis.title.text
                 assert axis.range[0] < axis.range[1]
         layouts.append([(f.layout.xaxis.range, f.layout.yaxis.range) for f in figures])
-        document = json.loads(one.write_choice())
+        document = json.loads(one.write_json())
         assert document["answer"]["max_contributions"] == one.solution.best_choice.max_contributions
     assert layouts[0] == layouts[1]

@@ -370,7 +370,7 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     assert words.VALUES_LEAK_SENTENCE in detail
     worst = dataclasses.replace(parameters, variance_source=VarianceSource.WORST_CASE)
     detail = build_mean_answer(SECRET, worst)[1].detail
-    assert standard.ASSUMES_PUBLIC_COUNTS in detail
+    assert standard.PUBLIC_COUNTS_CAVEAT in detail
     assert words.VALUES_LEAK_SENTENCE not in detail
     shown = build_mean_answer(SECRET, dataclasses.replace(parameters, counts=mean.Counts.PRIVATE))[1]
     detail = shown.detail
@@ -396,7 +396,7 @@ def test_downloads_carry_the_label(disclosure):
 def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     parameters = MeanParameters(epsilon=0.5, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
     _, answer = build_mean_answer(SECRET, parameters)
-    choice = json.loads(answer.write_choice())
+    choice = json.loads(answer.write_json())
     for text in ("data", "answer"):
         assert choice[text]["label"] == Disclosure.PRIVATE.label
     assert choice["data"]["value_variance_label"] == Disclosure.PRIVATE.label
@@ -414,7 +414,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     private = dataclasses.replace(SAMPLE, disclosure=Disclosure.PRIVATE)
     parameters = MeanParameters(epsilon=0.5, variance_source=VarianceSource.FROM_VALUES)
     _, answer = build_mean_answer(private, parameters)
-    choice_data = json.loads(answer.write_choice())["data"]
+    choice_data = json.loads(answer.write_json())["data"]
     assert (choice_data["value_variance"], choice_data["value_variance_from"]) == (0.25, "worst")
     assert choice_data["value_variance_label"] == "public input"
 

@@ -137,7 +137,7 @@ def test_files_say_which_setting_they_are_for():
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     answer = build_answer(private, parameters)
     view = answer.solution
-    choice = json.loads(answer.write_choice())
+    choice = json.loads(answer.write_json())
     assert choice["question"]["counts"] == "private"
     assert choice["question"]["neighbours"] == private_counts.NEIGHBOURS.value
     assert private_counts.ERROR_APPROXIMATION_NAME in choice["question"]["errors_are"]
@@ -159,5 +159,5 @@ def test_private_data_are_warned_of_in_the_setting_s_own_words():
     private = type(SHOP)(name="x", source="x", disclosure=Disclosure.PRIVATE, histogram=SHOP.histogram)
     card = build_answer(private, parameters)
     assert standard.warn_of_leak("this bound was") in card.detail
-    assert standard.ASSUMES_PUBLIC_COUNTS not in card.detail
+    assert standard.PUBLIC_COUNTS_CAVEAT not in card.detail
     assert data(open_with_private_counts()).disclosure is Disclosure.PUBLIC

@@ -40,7 +40,7 @@ from dpcore.multitask.sampling import (
 )
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
 from dpcore.report import plotly_figures
-from pages.multitask.question import QUESTION, list_answer_fields, propose
+from pages.multitask.question import QUESTION, list_answer_fields, propose_values
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.screen import layout
@@ -495,11 +495,11 @@ def test_the_tasks_of_the_data_are_proposed_and_a_generator_in_use_stays():
     assert WITH_TASKS.pairs is not None
     assert WITHOUT.pairs is None
     for now in (None, *TaskSource):
-        assert propose(WITH_TASKS, {"source": now}) == {"source": TaskSource.DATA}
+        assert propose_values(WITH_TASKS, {"source": now}) == {"source": TaskSource.DATA}
     for now in (None, TaskSource.DATA):
-        assert propose(WITHOUT, {"source": now}) == {"source": TaskSource.SKEWED}
+        assert propose_values(WITHOUT, {"source": now}) == {"source": TaskSource.SKEWED}
     for now in (TaskSource.SKEWED, TaskSource.HEAVY_TAILED):
-        assert propose(WITHOUT, {"source": now}) == {}
+        assert propose_values(WITHOUT, {"source": now}) == {}
 
 
 def test_a_report_names_the_fields_that_made_its_tasks():

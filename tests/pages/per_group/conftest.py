@@ -33,4 +33,4 @@ def draw_plot(solution: Any, key: str = "per-group-error") -> go.Figure:
 
 def read_choice_file(solution: Any, data: Dataset = SHOP) -> Any:
     """Return the content of the file *Choice*."""
-    return json.loads(answer_from(solution, data).write_choice())
+    return json.loads(answer_from(solution, data).write_json())

@@ -32,7 +32,7 @@ def test_the_way_into_the_plan_says_what_is_otherwise_there(released, neighbours
     asked = SimpleNamespace(selection_share=share)
     setting = ReleaseSetting(released, 1.0, neighbours)
     card = Answer("", "", (), (), Disclosure.PUBLIC, parameters=asked, setting=setting)
-    assert on_card.list_lines(card) == lines
+    assert on_card.list_line_texts(card) == lines
     text = " ".join(on_card.describe_differences(card))
     assert said in text
     assert bool(said) == bool(text)

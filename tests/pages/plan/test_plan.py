@@ -63,19 +63,19 @@ def test_a_plan_starts_empty_and_offers_what_the_data_have():
     empty = {"lines": None, "lower": None, "upper": None, "proposed": None}
     of_mean = ("target", "variance_source", "likeness")
     empty |= dict.fromkeys((*of_mean, *(f"{name}_proposed" for name in of_mean)))
-    held = question.propose(SHOP, empty)
+    held = question.propose_values(SHOP, empty)
     assert held["lines"] == ""
     assert held["lower"] <= SHOP.values.values.min()
     assert held["upper"] >= SHOP.values.values.max()
-    assert "lines" not in question.propose(
+    assert "lines" not in question.propose_values(
         SHOP, {**empty, **held, "lines": "rows"}
     )  # What a person added stays.
-    offered = line_table.list_offered(SHOP)
+    offered = line_table.list_offered_statistics(SHOP)
     assert offered[:4] == ["users", "rows", "sum", "mean"]
     together = [name for name in offered if name != "standard deviation"]  # One release with the variance.
     solve(SHOP, PlanParameters(1.0, lines="; ".join(together), lower=held["lower"], upper=held["upper"]))
     counts = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram.from_counts([1, 4]))
-    assert line_table.list_offered(counts) == ["users", "rows"]
+    assert line_table.list_offered_statistics(counts) == ["users", "rows"]
     app = open_plan("")
     assert "The plan is empty" in shown_texts(app)
     assert not metrics_of(app)

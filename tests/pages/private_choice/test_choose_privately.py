@@ -269,7 +269,7 @@ def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     # Loaded anew, the account begins at 0, and that is said.
     anew = open_app("Data", **address)
     said = {problem.message for problem in anew.session_state[keys.LINK_PROBLEMS]}
-    assert said == {links.RELOADED, links.SPENT_GONE}
+    assert said == {links.DATA_GONE, links.SPENT_GONE}
     assert links.SPENT_MARK not in address_of(anew)
 
 

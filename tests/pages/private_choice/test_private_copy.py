@@ -61,18 +61,18 @@ COPY = PrivateCopyParameters(1.0)
 @pytest.fixture(autouse=True)
 def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the page does on a click, done before any widget when the test asks for it."""
-    show = shell.show
+    show = shell.show_shell
 
     def with_release(spec):
         if wanted := st.session_state.get(RELEASE):
             st.session_state[RELEASE] = None
-            actions.draw_copy(wanted)
+            actions.release_dp_histogram(wanted)
         if st.session_state.get(BACK):
             st.session_state[BACK] = None
             session.use_original()
         return show(spec)
 
-    monkeypatch.setattr(shell, "show", with_release)
+    monkeypatch.setattr(shell, "show_shell", with_release)
 
 
 def open_private_file(title: str = "Data") -> AppTest:
@@ -113,7 +113,7 @@ def test_mean_on_the_copy_carries_the_label_everywhere() -> None:
     dataset = data(app)
     rows = list(csv.DictReader(io.StringIO(report_document.write_columns({"x": [1.0]}, dataset.provenance))))
     assert rows[0]["label"] == label
-    choice = json.loads(build_answer(dataset, mean.MeanParameters(1.0, 0.0, 100.0)).write_choice())
+    choice = json.loads(build_answer(dataset, mean.MeanParameters(1.0, 0.0, 100.0)).write_json())
     assert choice["data"]["label"] == choice["answer"]["label"] == label
 
 
@@ -365,7 +365,9 @@ def test_a_bound_dragged_on_start_over_private_data_is_no_public_input_and_is_fo
 def test_files_of_a_sum_on_a_release_name_its_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     given = []
     monkeypatch.setattr(
-        report_content, "draw", lambda stem, provenance, *arguments: given.append((stem, provenance))
+        report_content,
+        "draw_downloads",
+        lambda stem, provenance, *arguments: given.append((stem, provenance)),
     )
     app = go(draw_release(open_private_file()), "Sum and count")
     open_tab(app, "total", "Downloads")

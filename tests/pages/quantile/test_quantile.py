@@ -450,7 +450,7 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     notes = [
         note["text"].replace("<br>", " ") for note in chart(app, "quantile_error")["layout"]["annotations"]
     ]
-    assert session.DEMONSTRATION in notes
+    assert session.DEMONSTRATION_LABEL in notes
     assert data(app).values is None
     assert f"data={session.DEFAULT_SAMPLE}" in link_of(app)
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
@@ -459,7 +459,7 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     open_tab(app, "quantile", "Where the answer falls")
     for key in ("quantile_density", "quantile_near"):
         notes = [note["text"].replace("<br>", " ") for note in chart(app, key)["layout"]["annotations"]]
-        assert session.DEMONSTRATION in notes
+        assert session.DEMONSTRATION_LABEL in notes
 
 
 def test_private_values_are_asked_for_their_range_and_labelled():

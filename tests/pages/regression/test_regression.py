@@ -267,16 +267,16 @@ RATINGS = make_ratings()
 
 
 def choose_features(app: AppTest, features: list[str], categories: list[str]) -> None:
-    check(app.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
-    check(app.multiselect(key=UPLOAD.role_key("features")).set_value(features).run())
-    check(app.multiselect(key=UPLOAD.role_key("categories")).set_value(categories).run())
+    check(app.selectbox(key=UPLOAD.get_role_key("user")).set_value("shop").run())
+    check(app.multiselect(key=UPLOAD.get_role_key("features")).set_value(features).run())
+    check(app.multiselect(key=UPLOAD.get_role_key("categories")).set_value(categories).run())
 
 
 def with_upload(public: bool = False) -> AppTest:
     app = open_app(TITLE)
     check(app.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     check(app.file_uploader[0].upload("ratings.csv", RATINGS.to_csv(index=False).encode()).run())
-    assert app.session_state[UPLOAD.role_key("label")] == "rating"
+    assert app.session_state[UPLOAD.get_role_key("label")] == "rating"
     choose_features(app, ["kind", "size"], ["kind"])
     check(app.selectbox(key="regression.reference_" + "kind").set_value("rare").run())
     if public:
@@ -324,7 +324,7 @@ def test_what_was_entered_for_one_table_is_asked_anew_with_the_next():
     enter_variance(app, 31.5)
     # Another column of the same file is the label.
     check(app.file_uploader[0].upload("ratings.csv", RATINGS.drop(6).to_csv(index=False).encode()).run())
-    check(app.selectbox(key=UPLOAD.role_key("label")).set_value("size").run())
+    check(app.selectbox(key=UPLOAD.get_role_key("label")).set_value("size").run())
     choose_features(app, ["rating"], [])
     check(app.button(key="regression_use").click().run())
     assert "What range can a label have?" in shown_texts(app)
@@ -383,7 +383,7 @@ def test_the_address_of_a_table_of_ones_own_holds_nothing_that_may_come_from_it(
     assert "-3.5" in link_of(app)  # A link is shared on purpose.
     assert address_of(app) == {"link": "1", "data": "online-retail-lines", "epsilon": "1", "upload": "1"}
     again = open_app(TITLE, **address_of(app))
-    assert [p.message for p in again.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
+    assert [p.message for p in again.session_state[keys.LINK_PROBLEMS]] == [links.DATA_GONE]
     # Of generated data it holds the settings, whatever the data of the other pages are.
     app = open_app("Linear regression")
     assert {"lower", "upper", "num_rows"} <= set(address_of(app))

@@ -50,9 +50,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 def compare(name: str, data: Any = DATA, **settings: Any) -> Any:
     """Return what a page compares over ε under these settings, or its sentence on why there is nothing."""
-    question = catalogue.QUESTIONS[name]
+    question = catalogue.QUESTION_BY_NAME[name]
     answer_module = compare_tab.import_answer_module(name)
-    return answer_module.against_epsilon(data, question.parameters_type(**{"epsilon": 1.0, **settings}))
+    return answer_module.compare_over_epsilon(data, question.parameters_type(**{"epsilon": 1.0, **settings}))
 
 
 def compare_bounds(name: str, **changes: Any) -> BoundComparison:
@@ -70,7 +70,9 @@ def toy() -> BoundComparison:
 def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> None:
     for question in catalogue.PAGES:
         module = compare_tab.import_answer_module(question.name)
-        assert hasattr(module, "against_epsilon") == (question.parameters_type is not None), question.name
+        assert hasattr(module, "compare_over_epsilon") == (question.parameters_type is not None), (
+            question.name
+        )
 
 
 @pytest.mark.thinned
@@ -94,13 +96,13 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         ("start", {"bound": 40}),
         ("total", {"own_bound": 2.0}),
     ):
-        question = catalogue.QUESTIONS[name]
+        question = catalogue.QUESTION_BY_NAME[name]
         parameters = question.parameters_type(epsilon=0.4, **(SETTINGS[name] | changes))
         settings = question.parameters_type(epsilon=2.0, **SETTINGS[name])
         module = compare_tab.import_answer_module(name)
         key = against.build_cache_key(parameters, module.NOT_COMPARED)
         assert key == against.build_cache_key(settings, module.NOT_COMPARED)
-        best = module.against_epsilon(DATA, key).compute_best_bound_and_error(0.7)
+        best = module.compare_over_epsilon(DATA, key).compute_best_bound_and_error(0.7)
         assert compare_bounds(name, **changes).compute_best_bound_and_error(0.7) == best
 
 
@@ -118,8 +120,8 @@ def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
 @pytest.mark.parametrize("personal", [0, 300])
 def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     comparison = compare("data_owners", personal=personal, personal_diameter=float(personal > 0))
-    assert len(comparison.labelled_crossings) == 1 + (personal > 0)
-    for epsilon, words in comparison.labelled_crossings:
+    assert len(comparison.epsilons_with_change_labels) == 1 + (personal > 0)
+    for epsilon, words in comparison.epsilons_with_change_labels:
         alone, nothing, joint, *full = comparison.compute_costs(
             np.array([epsilon * 0.99, epsilon, epsilon * 1.01])
         )
@@ -130,12 +132,12 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
         assert other[2] < alone[2]
         assert (nothing < np.minimum(joint, other)).all()
     epsilons, _ = against.compute_method_curves(comparison)
-    assert {epsilon for epsilon, _ in comparison.labelled_crossings} <= set(epsilons.tolist())
+    assert {epsilon for epsilon, _ in comparison.epsilons_with_change_labels} <= set(epsilons.tolist())
     plot = against.plot_methods("owners", comparison, 1.0, DATA.provenance)
     traces = plotly_figures.draw(plot).data
     assert [trace.name for trace in traces][: len(comparison.method_names)] == list(comparison.method_names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
-    assert marked == [epsilon for epsilon, _ in comparison.labelled_crossings]
+    assert marked == [epsilon for epsilon, _ in comparison.epsilons_with_change_labels]
 
 
 def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:

@@ -202,13 +202,13 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
     served = {route.path for route in server.ROUTES if isinstance(route, Route | WebSocketRoute)}
     addresses = set(re.findall(r'"(/assets/[^"]+)"', figure._build_loader()))
-    assert addresses == {figure.PLOTLY_SCRIPT.address, figure.FIGURE_SCRIPT.address, speed.ADDRESS}
+    assert addresses == {figure.PLOTLY_SCRIPT.address, figure.FIGURE_SCRIPT.address, speed.SOCKET_PATH}
     assert addresses <= served
-    text = b"\n".join(file.read_bytes() for file in figure.FIGURE_SCRIPT.files)
+    text = b"\n".join(file.read_bytes() for file in figure.FIGURE_SCRIPT.paths)
     assert Answer(Starlette(routes=server.ROUTES), figure.FIGURE_SCRIPT.address).body == text
     edited = tmp_path / "figure.js"
-    edited.write_bytes(figure.FIGURE_SCRIPT.files[-1].read_bytes() + b"\n")
-    address = figure.ServedScript("figure", figure.FIGURE_SCRIPT.files[-1:]).address
+    edited.write_bytes(figure.FIGURE_SCRIPT.paths[-1].read_bytes() + b"\n")
+    address = figure.ServedScript("figure", figure.FIGURE_SCRIPT.paths[-1:]).address
     assert figure.ServedScript("figure", (edited,)).address != address
 
 
@@ -226,7 +226,7 @@ class Ear:
     async def listen(self) -> None:
         scope = {
             "type": "websocket",
-            "path": speed.ADDRESS,
+            "path": speed.SOCKET_PATH,
             "root_path": "",
             "headers": [],
             "query_string": b"",
@@ -261,7 +261,7 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
         for ear in ears[2:]:
             accepted, closed = await ear.until(2)
             assert (accepted["type"], closed["type"], closed["code"]) == (
-                "websocket.accept", "websocket.close", speed.UNKNOWN_TOKEN,
+                "websocket.accept", "websocket.close", speed.UNKNOWN_TOKEN_CODE,
             )  # fmt: skip
         async with asyncio.timeout(60):
             while not (mine.listeners and others.listeners):
@@ -290,7 +290,7 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
                 await asyncio.sleep(0.01)
         late = Ear(token)
         await asyncio.wait_for(late.listen(), 60)
-        assert late.heard[-1]["code"] == speed.UNKNOWN_TOKEN
+        assert late.heard[-1]["code"] == speed.UNKNOWN_TOKEN_CODE
 
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, two_sessions()).result()
@@ -362,7 +362,9 @@ class Stream:
         async def out(message: dict[str, Any]) -> None:
             self.out.append(message["bytes"])
 
-        await speed.FiguresFirst(streamlit)({"type": "websocket", "path": speed.STREAM}, self.asked.get, out)
+        await speed.FiguresFirst(streamlit)(
+            {"type": "websocket", "path": speed.STREAM_PATH}, self.asked.get, out
+        )
 
 
 async def turns(count: int = 50) -> None:
@@ -378,8 +380,8 @@ def asked_for(*, by_itself: bool = False) -> BackMsg:
 
 def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch):
     async def one_session() -> None:
-        monkeypatch.setattr(speed, "MAX_WAIT", 3600.0)
-        monkeypatch.setattr(speed, "MIN_OPEN", 0.0)
+        monkeypatch.setattr(speed, "MAX_WAIT_SECONDS", 3600.0)
+        monkeypatch.setattr(speed, "MIN_OPEN_SECONDS", 0.0)
         monkeypatch.setattr(speed.st, "session_state", {})
         monkeypatch.setattr(streamlit_internals, "get_session_id", lambda: "mine")
         channel = speed.get_channel()
@@ -421,14 +423,14 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
         assert stream.out == [b"first", b"second"]
         stream.out.clear()
         # A run that draws nothing holds what is said for a limited time, and the run after it nothing.
-        monkeypatch.setattr(speed, "MAX_WAIT", 0.0)
+        monkeypatch.setattr(speed, "MAX_WAIT_SECONDS", 0.0)
         assert await goes_out(asked_for()) or await goes_out(BackMsg(stop_script=True))
-        monkeypatch.setattr(speed, "MAX_WAIT", 3600.0)
+        monkeypatch.setattr(speed, "MAX_WAIT_SECONDS", 3600.0)
         assert await goes_out(asked_for())
         # A slider that is held asks again and again: a gate that was just opened is not closed.
         channel.send("a_figure", b"{}")
         assert not await goes_out(asked_for())
-        monkeypatch.setattr(speed, "MIN_OPEN", 3600.0)
+        monkeypatch.setattr(speed, "MIN_OPEN_SECONDS", 3600.0)
         ear.says.put_nowait({"type": "websocket.receive", "text": "drawn"})
         await turns()
         stream.out.clear()
@@ -555,10 +557,12 @@ def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
     monkeypatch.setattr(speed.st, "session_state", state)
     monkeypatch.setattr(streamlit_internals, "get_session_id", lambda: "mine")
     channel = speed.get_channel()
-    (route,) = [route for route in server.ROUTES if isinstance(route, Route) and route.path == speed.SESSION]
+    (route,) = [
+        route for route in server.ROUTES if isinstance(route, Route) and route.path == speed.SESSION_PATH
+    ]
 
     def ask_status(token: str) -> int:
-        headers = [(speed.HEADER.lower().encode(), token.encode())]
+        headers = [(speed.TOKEN_HEADER.lower().encode(), token.encode())]
         return route.endpoint(Request({"type": "http", "headers": headers})).status_code
 
     connected = {"mine"}

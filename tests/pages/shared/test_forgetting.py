@@ -50,8 +50,8 @@ def everything_entered() -> None:
         else None
     )
     secret = Dataset("secret.csv", "", Disclosure.PRIVATE, histogram, values=values)
-    session.use(session.LoadedData(secret, session.Origin(session.UPLOADED)))
-    session.record(ReleaseFacts(0.25, 0.0, PrivateCopyParameters(1.0).neighbours, "before"))
+    session.use_data(session.LoadedData(secret, session.Origin(session.UPLOADED)))
+    session.record_release(ReleaseFacts(0.25, 0.0, PrivateCopyParameters(1.0).neighbours, "before"))
 
     @cache.cache_for_session(16)
     def answer(digest: str) -> object:
@@ -59,7 +59,7 @@ def everything_entered() -> None:
 
     entries = {
         question.get_key(name) + ("7" if name.endswith("_") else ""): question
-        for question in catalogue.QUESTIONS.values()
+        for question in catalogue.QUESTION_BY_NAME.values()
         for name in (*question.fields, *question.origins_by_entry)
     }
     shells = [
@@ -71,13 +71,13 @@ def everything_entered() -> None:
     for key in (*entries, *made_up, *(k for k in shells if k not in keys.PRESERVED_KEYS)):
         state[key] = f"secret of {key}"
     answer_before = answer(secret.digest)
-    copy = release_histogram(histogram, PrivateCopyParameters(1000.0), charge=session.record)
+    copy = release_histogram(histogram, PrivateCopyParameters(1000.0), charge=session.record_release)
     session.use_release(copy.to_dataset("secret.csv"))
     seen["copy"] = {key: state[key] for key in state if key != "seen"}
     seen["answer stays"] = answer(secret.digest) is answer_before
     seen["links"] = {
         q.title: links.write_link("http://a", q.url_path, session.get_loaded().origin, {})
-        for q in catalogue.QUESTIONS.values()
+        for q in catalogue.QUESTION_BY_NAME.values()
     }
     state["mean.upper"] = state["learning.loss_variance"] = 7.0
     session.use_release(copy.to_dataset("secret.csv"))
@@ -99,14 +99,14 @@ def filled_session(request: pytest.FixtureRequest) -> tuple[bool, dict[str, Any]
 def declared(key: str) -> FieldOrigin:
     """Where what stands under a session key may have come from, by the declarations."""
     name, _, entry = key.partition(".")
-    question = catalogue.QUESTIONS[name]
+    question = catalogue.QUESTION_BY_NAME[name]
     return FieldOrigin.DATA if question is None else question.get_origin(entry)
 
 
 def entries() -> dict[str, Question]:
     return {
         question.get_key(name) + ("7" if name.endswith("_") else ""): question
-        for question in catalogue.QUESTIONS.values()
+        for question in catalogue.QUESTION_BY_NAME.values()
         for name in (*question.fields, *question.origins_by_entry)
     }
 
@@ -127,9 +127,9 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
     # A public number that is about the data, such as how many rows there are, is asked for anew.
     anew = {
         q.get_key(name)
-        for q in catalogue.QUESTIONS.values()
+        for q in catalogue.QUESTION_BY_NAME.values()
         for name, field in q.fields.items()
-        if field.renewed
+        if field.is_renewed
     }
     should = {key for key in entries() if declared(key) in KEPT} - anew
     assert should <= stayed
@@ -141,7 +141,7 @@ def test_no_answer_and_no_link_stays(filled_session: tuple[bool, dict[str, Any]]
     _, seen = filled_session
     assert not seen["answer stays"]
     assert keys.PAGE_PARAMETERS not in seen["copy"]
-    for question in catalogue.QUESTIONS.values():  # what a link of the page could carry
+    for question in catalogue.QUESTION_BY_NAME.values():  # what a link of the page could carry
         for key in question.widget_keys.values():
             value = seen["copy"].get(key)
             assert "secret of" not in str(value) or declared(key) in (*KEPT, FieldOrigin.VALUES), key
@@ -150,12 +150,12 @@ def test_no_answer_and_no_link_stays(filled_session: tuple[bool, dict[str, Any]]
 
 def test_forgotten_fields_hold_what_they_begin_with(filled_session: tuple[bool, dict[str, Any]]) -> None:
     with_values, seen = filled_session
-    for question in catalogue.QUESTIONS.values():
+    for question in catalogue.QUESTION_BY_NAME.values():
         for name, field in question.fields.items():
             key = question.get_key(name)
             if field.origin is FieldOrigin.VALUES and with_values:
                 assert seen["copy"][key] is None, key
-            elif field.origin is FieldOrigin.DATA and not field.renewed:
+            elif field.origin is FieldOrigin.DATA and not field.is_renewed:
                 assert seen["copy"][key] == question.get_initial_value(name), key
 
 
@@ -165,7 +165,7 @@ def test_fields_return_with_the_original_data_even_after_two_copies(
     _, seen = filled_session
     assert seen["second copy"]["learning.loss_variance"] != 7.0
     back = seen["original"]
-    for question in catalogue.QUESTIONS.values():
+    for question in catalogue.QUESTION_BY_NAME.values():
         for name in question.fields:
             key = question.get_key(name)
             if question.name != "mean" or name in ("value_variance", "own_bound", "counts"):

@@ -323,7 +323,7 @@ def test_work_that_ends_waits_with_a_run_of_the_page_until_nobody_reads_a_dialog
     monkeypatch.setattr(page_run, "st", app)
     state["work"] = job = Job("question", was_read_early=True)
     job.run(lambda tell, stop: 42)
-    page_run.request_to_open(lambda: None)
+    page_run.request_dialog(lambda: None)
     jobs.rerun_if_ended("work")
     page_run.open_requested_dialog()
     jobs.rerun_if_ended("work")

@@ -381,7 +381,7 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     }
     # Loaded anew, the page has what is public, says what is gone, and complains of nothing that was never there.
     other = open_app("Mean", **address_of(app))
-    assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.RELOADED]
+    assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.DATA_GONE]
     assert other.session_state["mean.counts"].value == "private"
     # So a person who brings the file again is not asked for it again.
     assert (other.session_state["mean.lower"], other.session_state["mean.upper"]) == (-3.5, 93.25)

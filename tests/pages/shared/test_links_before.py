@@ -109,7 +109,7 @@ BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
         "",
     ),
 }
-PAGES = [spec for spec in catalogue.QUESTIONS.values() if spec.parameters_type is not None]
+PAGES = [spec for spec in catalogue.QUESTION_BY_NAME.values() if spec.parameters_type is not None]
 
 
 def plain(value: Any) -> Any:

@@ -30,23 +30,23 @@ def two_files() -> None:
         return Dataset(name, "", Disclosure.PRIVATE, ContributionHistogram([rows], [200]), values=values)
 
     def fill() -> None:
-        session.use(session.LoadedData(file("first.csv", 2), session.Origin(session.UPLOADED)))
-        for question in catalogue.QUESTIONS.values():
+        session.use_data(session.LoadedData(file("first.csv", 2), session.Origin(session.UPLOADED)))
+        for question in catalogue.QUESTION_BY_NAME.values():
             for name in (*question.fields, *question.origins_by_entry):
                 state[question.get_key(name)] = f"of first.csv: {name}"
         setting.enter_values(
             {field.shared: f"of first.csv: {field.shared}"
-             for question in catalogue.QUESTIONS.values() for field in question.fields.values() if field.shared}
+             for question in catalogue.QUESTION_BY_NAME.values() for field in question.fields.values() if field.shared}
         )  # fmt: skip
 
     fill()
-    session.use(session.LoadedData(file("second.csv", 3), session.Origin(session.UPLOADED)))
+    session.use_data(session.LoadedData(file("second.csv", 3), session.Origin(session.UPLOADED)))
     seen["second"] = dict(state.items())
     fill()
     state[keys.AWAITED_VALUES] = {"mean.lower": "of first.csv: lower", "mean.upper": "something else"}
-    session.use(session.LoadedData(file("second.csv", 3), session.Origin(session.UPLOADED)))
+    session.use_data(session.LoadedData(file("second.csv", 3), session.Origin(session.UPLOADED)))
     seen["awaited"] = dict(state.items())
-    session.use(session.LoadedData(file("third.csv", 4), session.Origin(session.UPLOADED)))
+    session.use_data(session.LoadedData(file("third.csv", 4), session.Origin(session.UPLOADED)))
     seen["third"] = dict(state.items())
 
 
@@ -61,12 +61,12 @@ def seen() -> dict[str, Any]:
 
 def test_no_setting_that_is_not_declared_public_answers_for_other_data(seen: dict[str, Any]) -> None:
     state, cleared, kept = seen["second"], 0, 0
-    for question in catalogue.QUESTIONS.values():
+    for question in catalogue.QUESTION_BY_NAME.values():
         for name in (*question.fields, *question.origins_by_entry):
             value_text = str(state.get(question.get_key(name)))
             declared = question.fields.get(name)
             if question.get_origin(name) in (FieldOrigin.DATA, FieldOrigin.VALUES) or (
-                declared and declared.renewed
+                declared and declared.is_renewed
             ):
                 cleared += 1
                 # What belongs to a page's own table goes with that table.

@@ -22,10 +22,10 @@ from dpcore.dataset import Dataset, Values
 from dpcore.gap_examples.answer import build_answer as gap_answered
 from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning import LearningParameters, PrivacyForm
-from dpcore.learning.answer import against_epsilon as learning_against
 from dpcore.learning.answer import build_answer as learning_answered
-from dpcore.mean.answer import against_epsilon as mean_against
+from dpcore.learning.answer import compare_over_epsilon as learning_against
 from dpcore.mean.answer import build_answer as mean_answered
+from dpcore.mean.answer import compare_over_epsilon as mean_against
 from dpcore.mean.table_values import ValueSummary
 from dpcore.per_group.parameters import Statistic
 from dpcore.plan.answer import build_answer as plan_answered
@@ -34,10 +34,10 @@ from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import selection
 from dpcore.private_choice.choice import forecast
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
-from dpcore.quantile.answer import against_epsilon as quantile_against
+from dpcore.quantile.answer import compare_over_epsilon as quantile_against
 from dpcore.quantile.parameters import Weighting
-from dpcore.total.answer import against_epsilon as total_against
 from dpcore.total.answer import build_answer as total_answered
+from dpcore.total.answer import compare_over_epsilon as total_against
 from dpcore.total.parameters import Summed, TotalParameters
 from pages.private_choice import on_card
 from tests.pages.driving import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpcore import mean
 from dpcore.answer import axes
-from dpcore.answer.against import EPSILON_STEPS
+from dpcore.answer.against import SLIDER_EPSILONS
 from dpcore.common.privacy import Disclosure
 from dpcore.common.wording import plain
 from dpcore.contributions import ContributionHistogram
@@ -215,14 +215,14 @@ def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
 @given(epsilon=st.floats(1e-6, 1e3))
 def test_the_slider_stands_nearest_to_epsilon(epsilon):
     step = layout.find_nearest_step(epsilon)
-    assert step in EPSILON_STEPS
-    for epsilon_step in EPSILON_STEPS:
+    assert step in SLIDER_EPSILONS
+    for epsilon_step in SLIDER_EPSILONS:
         assert abs(math.log(step / epsilon)) <= abs(math.log(epsilon_step / epsilon)) + 1e-12
 
 
 @given(low=st.floats(-2e8, 2e8), width=st.just(0.0) | st.floats(1e-6, 3e8))
 def test_proposed_value_bounds_hold_all_values_and_are_round(low, width):
-    lower, upper = question.round_out(low, low + width)
+    lower, upper = question.round_range_outward(low, low + width)
     # The shortest interval that the Mean page takes is 1e-9.
     assert lower <= low + 1e-9
     assert upper >= low + width - 1e-9
@@ -233,7 +233,7 @@ def test_proposed_value_bounds_hold_all_values_and_are_round(low, width):
 
 @given(low=st.floats(-1e300, 1e300), high=st.floats(-1e300, 1e300))
 def test_proposed_value_bounds_are_valid_for_any_values(low, high):
-    lower, upper = question.round_out(min(low, high), max(low, high))
+    lower, upper = question.round_range_outward(min(low, high), max(low, high))
     assert mean.MeanParameters(epsilon=1.0, lower=lower, upper=upper).value_bound > 0
 
 

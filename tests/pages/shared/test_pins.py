@@ -50,7 +50,9 @@ def test_the_strictest_label_holds() -> None:
 
 
 def test_the_list_as_a_file_carries_the_label_and_no_formula() -> None:
-    text = compare_tab.write_csv((pin("=1+1"), pin("b", Disclosure.PRIVATE, epsilon=None, rows_lost=None)))
+    text = compare_tab.write_pins_csv(
+        (pin("=1+1"), pin("b", Disclosure.PRIVATE, epsilon=None, rows_lost=None))
+    )
     head, first, second = text.splitlines()
     assert head.startswith("Pin,ε,Bound,Error,Rows left out,Half or double,")
     assert "'=1+1" in first
@@ -84,8 +86,8 @@ def test_private_pins_make_the_session_file_private_and_step_aside_beside_a_rele
 ) -> None:
     sample = session.Origin(session.DEFAULT_SAMPLE)
     loaded = session.LoadedData(sample.load(), sample)
-    assert session_file.Content(loaded, pins=(pin("r", FACTS),)).disclosure == FACTS
-    content = session_file.Content(loaded, pins=(pin(), pin("private", Disclosure.PRIVATE)))
+    assert session_file.SessionContent(loaded, pins=(pin("r", FACTS),)).disclosure == FACTS
+    content = session_file.SessionContent(loaded, pins=(pin(), pin("private", Disclosure.PRIVATE)))
     assert content.disclosure is Disclosure.PRIVATE
     state: dict[str, Any] = {}
     monkeypatch.setattr(streamlit, "session_state", state)
@@ -95,7 +97,7 @@ def test_private_pins_make_the_session_file_private_and_step_aside_beside_a_rele
     assert len(figures.list_all_pins()) == 2
     same_name = replace(pin(), data="other.csv")
     assert [one.name for one in figures.merge_pins([pin()], [pin(), same_name, same_name])] == ["a", "a (2)"]
-    private, others = figures.split_private(state[keys.PINS])
+    private, others = figures.split_private_pins(state[keys.PINS])
     assert ([one.name for one in private], [one.name for one in others]) == (["private"], ["a"])
 
 
@@ -139,7 +141,7 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
     # While another answer is looked for, the fields hold what nobody has answered yet.
     parameters, since = QuantileParameters(1.0), QuantileParameters(0.25)
     monkeypatch.setattr(streamlit, "session_state", {keys.PAGE_PARAMETERS: since})
-    run = page_run.PageRun(catalogue.QUESTIONS["quantile"])
+    run = page_run.PageRun(catalogue.QUESTION_BY_NAME["quantile"])
     try:
         page_run.CURRENT_RUN.set(run)
         assert "public input: epsilon = 0.25" in figures.list_public_inputs(figures.get_answered_parameters())

@@ -293,13 +293,16 @@ def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, monkeypatch)
 
     monkeypatch.setattr(report_content, "build_writer", noted)
     app = private_page(title)
-    without, full = f"Less than {report_content.KILOBYTES} kB", f"About {report_content.MEGABYTES} MB"
+    without, full = (
+        f"Less than {report_content.PUBLIC_KILOBYTES} kB",
+        f"About {report_content.REPORT_MEGABYTES} MB",
+    )
     assert without in shown_texts(app)
     assert full in shown_texts(app)
     text = report_content.write_html(contents[report_content.write_html, True](), REPORT_TIME, True)
-    assert report_content.KILOBYTES / 2 < len(text.encode()) / 1e3 < report_content.KILOBYTES
+    assert report_content.PUBLIC_KILOBYTES / 2 < len(text.encode()) / 1e3 < report_content.PUBLIC_KILOBYTES
     text = report_content.write_html(contents[report_content.write_html, False](), REPORT_TIME, False)
-    assert abs(len(text.encode()) / 1e6 - report_content.MEGABYTES) < 0.15
+    assert abs(len(text.encode()) / 1e6 - report_content.REPORT_MEGABYTES) < 0.15
 
 
 def printed_of(content, folder, file, name):
@@ -389,7 +392,7 @@ def paid(*epsilons: float) -> Ledger:
 
 def test_released_coefficients_stay_in_a_public_report():
     draw = regression_draw(0.1234564, 1.25, -3.5)
-    *lines, spent = regression_report.list_lines([draw], paid(0.1234564))
+    *lines, spent = regression_report.list_draw_lines([draw], paid(0.1234564))
     assert [line.number for line in lines] == [1.25, -3.5]
     assert {line.shown_label for line in lines} == {
         "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
@@ -397,13 +400,13 @@ def test_released_coefficients_stay_in_a_public_report():
     assert {line.disclosure for line in lines} == {Disclosure.DP_RELEASE}
     assert spent.disclosure is Disclosure.PUBLIC
     assert "error" not in spent.note
-    assert regression_report.list_lines([], Ledger()) == ()
+    assert regression_report.list_draw_lines([], Ledger()) == ()
 
 
 def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_add_up():
     # 1/7 = 0.142857142..., whose six nearest digits are too few.
     draw = regression_draw(1 / 7, 1.25, -3.5)
-    line, _, spent = regression_report.list_lines([draw, draw], paid(1 / 7, 1 / 7))
+    line, _, spent = regression_report.list_draw_lines([draw, draw], paid(1 / 7, 1 / 7))
     assert "0.142858" in line.shown_label
     assert "Draw 2 of these labels" in line.note
     assert spent.value_text == "ε = 0.285715, in 2 releases"
@@ -411,7 +414,8 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
 
 
 @pytest.mark.parametrize(
-    ("list_lines", "noun"), [(regression_report.list_lines, "labels"), (training_report.list_lines, "rows")]
+    ("list_lines", "noun"),
+    [(regression_report.list_draw_lines, "labels"), (training_report.list_model_lines, "rows")],
 )
 def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, noun):
     """The account charges before there is noise, and so does the report: without any release that came of it, too."""

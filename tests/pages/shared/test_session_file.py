@@ -36,7 +36,7 @@ from pages.shared.fields import field_values
 from pages.shared.figures.figures import Pin
 from pages.shared.session import own_tables, session, session_file
 from pages.shared.session.own_tables import KnownFile, OwnTable
-from pages.shared.session.session_file import Content
+from pages.shared.session.session_file import SessionContent
 from pages.your_data import columns
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -91,7 +91,7 @@ PIN = Pin(
 )  # fmt: skip
 
 
-def build_content() -> Content:
+def build_content() -> SessionContent:
     """A release in use, what it was made of, an account, and fields of both sides."""
     behind = session.LoadedData(SECRET, session.Origin(session.UPLOADED))
     loaded_data = session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE), behind, {"mean.upper": 9.0})
@@ -100,7 +100,7 @@ def build_content() -> Content:
         "": {SECRET.histogram.digest: paid}, "regression": {"0" * 64: LEDGER}, "training": {"1" * 64: LEDGER},
     }  # fmt: skip
     settings = {"mean.lower": 1.0, "mean.upper": None}
-    return Content(
+    return SessionContent(
         loaded_data, 0.5, settings, accounts, (PIN,), tables(), {"private_choice": DRAWN}, FILES
     )  # fmt: skip
 
@@ -125,7 +125,7 @@ def tables() -> dict[str, OwnTable]:
     }
 
 
-def write_json(content: Content) -> Any:
+def write_json(content: SessionContent) -> Any:
     return json.loads(session_file.write_file(content))
 
 
@@ -133,7 +133,7 @@ def read_json(content: Any) -> session_file.FileContent:
     return session_file.read_file(json.dumps(content).encode())
 
 
-def reopen(content: Content) -> session_file.FileContent:
+def reopen(content: SessionContent) -> session_file.FileContent:
     return read_json(write_json(content))
 
 
@@ -156,36 +156,42 @@ def test_everything_comes_back() -> None:
         session.Origin("shop-events"),
         session.Origin("zipf", {"alpha": "1.5", "num_users": "50", "max_contributions": "9", "seed": "3"}),
     ):
-        content = Content(session.LoadedData(origin.load(), origin))
+        content = SessionContent(session.LoadedData(origin.load(), origin))
         assert "histogram" not in session_file.write_file(content)
         assert reopen(content).content == content
 
 
 def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
     sample = session.Origin(session.DEFAULT_SAMPLE)
-    public = Content(session.LoadedData(sample.load(), sample))
+    public = SessionContent(session.LoadedData(sample.load(), sample))
     assert public.disclosure is Disclosure.PUBLIC
-    assert Content(session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE))).disclosure == FACTS
-    private = Content(session.LoadedData(SECRET, session.Origin(session.UPLOADED)))
-    accounts = Content(public.loaded_data, ledgers_by_question={"": {"0" * 64: LEDGER}})
-    own = Content(public.loaded_data, tables_by_page=tables())
-    for content in (build_content(), private, accounts, own, Content(public.loaded_data, known_files=FILES)):
+    assert SessionContent(session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE))).disclosure == FACTS
+    private = SessionContent(session.LoadedData(SECRET, session.Origin(session.UPLOADED)))
+    accounts = SessionContent(public.loaded_data, ledgers_by_question={"": {"0" * 64: LEDGER}})
+    own = SessionContent(public.loaded_data, tables_by_page=tables())
+    for content in (
+        build_content(),
+        private,
+        accounts,
+        own,
+        SessionContent(public.loaded_data, known_files=FILES),
+    ):
         assert content.disclosure is Disclosure.PRIVATE
         assert write_json(content)["label"] == Disclosure.PRIVATE.label
-    assert Content(public.loaded_data, known_files=FILES[1:]).disclosure is Disclosure.PUBLIC
+    assert SessionContent(public.loaded_data, known_files=FILES[1:]).disclosure is Disclosure.PUBLIC
     of_all = replace(tables()["regression"].table_entry, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
     assert (
-        Content(public.loaded_data, tables_by_page={"regression": OwnTable(of_all)}).disclosure
+        SessionContent(public.loaded_data, tables_by_page={"regression": OwnTable(of_all)}).disclosure
         is Disclosure.PUBLIC
     )
 
 
 def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = write_json(Content(None, tables_by_page=tables()))
+    content = write_json(SessionContent(None, tables_by_page=tables()))
     assert (sorted(content["own"]), content["left_out"]) == (["regression", "training"], [])
     # Room for one of them: four rows of two features, a label and a code, and two sizes.
     monkeypatch.setattr(session_file.saved_dataset, "ROOM", 4 * 4 * 8 + 2 * 16 + 8)
-    content = write_json(Content(None, tables_by_page=tables()))
+    content = write_json(SessionContent(None, tables_by_page=tables()))
     assert list(content["own"]) == ["regression"]
     assert content["left_out"] == ["Classifier: its own table is too large for a file"]
     assert read_json(content).content.tables_by_page["regression"].dataset == TABLE
@@ -205,7 +211,7 @@ def entered(question: Question, name: str) -> st.SearchStrategy[Any]:
 @st.composite
 def sessions(draw: st.DrawFn) -> tuple[Question, dict[str, Any]]:
     question = draw(
-        st.sampled_from([q for q in catalogue.QUESTIONS.values() if q.parameters_type is not None])
+        st.sampled_from([q for q in catalogue.QUESTION_BY_NAME.values() if q.parameters_type is not None])
     )
     return question, {name: draw(entered(question, name)) for name in question.fields}
 
@@ -216,7 +222,7 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
     entered_fields: tuple[Question, dict[str, Any]], epsilon: float
 ) -> None:
     question, values = entered_fields
-    content = Content(None, epsilon, {question.get_key(name): value for name, value in values.items()})
+    content = SessionContent(None, epsilon, {question.get_key(name): value for name, value in values.items()})
     session_read = reopen(content)
     assert session_read.content.epsilon == epsilon
     back = session_read.content.values_by_key
@@ -239,19 +245,19 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
 def test_the_apps_own_first_values_of_all_pages_come_back() -> None:
     first_values = {
         question.get_key(name): question.get_initial_value(name)
-        for question in catalogue.QUESTIONS.values()
+        for question in catalogue.QUESTION_BY_NAME.values()
         if question.parameters_type is not None
         for name in question.widget_keys
         if name != "epsilon"
     }
-    session_read = reopen(Content(None, 1.0, first_values))
+    session_read = reopen(SessionContent(None, 1.0, first_values))
     assert session_read.setting_problems == ()
     assert {key: session_read.content.values_by_key[key] for key in first_values} == first_values
 
 
 def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
     settings_saved = {"mean.value_variance": 0.3, "mean.lower": 7.0, "mean.upper": None}
-    session_read = reopen(Content(None, None, settings_saved))
+    session_read = reopen(SessionContent(None, None, settings_saved))
     assert {key: session_read.content.values_by_key[key] for key in settings_saved} == settings_saved
     assert session_read.setting_problems == ()
 
@@ -393,14 +399,14 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
     assert total.epsilon >= LEDGER.total.epsilon  # type: ignore[union-attr]
     for key, value in session_read.content.values_by_key.items():
         name, _, entry = key.partition(".")
-        assert entry in catalogue.QUESTIONS[name].fields
+        assert entry in catalogue.QUESTION_BY_NAME[name].fields
         assert not isinstance(value, float) or math.isfinite(value)
 
 
 def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {})
-        session_file.apply_content(reopen(Content(None, tables_by_page=tables())).content)
+        session_file.apply_content(reopen(SessionContent(None, tables_by_page=tables())).content)
         assert state["training.loaded"].dataset == state["regression.loaded"].dataset == TABLE
         # Not to be proposed once more, in place of what was entered.
         assert state["training.proposed"] == ACCOUNT
@@ -412,7 +418,7 @@ def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
 
 
 def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
-    key = catalogue.QUESTIONS["private_choice"].get_key("choices")
+    key = catalogue.QUESTION_BY_NAME["private_choice"].get_key("choices")
     other = replace(CHOSEN, value=18.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {key: {"x": ((BoundPurpose.SUM, other),)}})
@@ -453,7 +459,7 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
         ledger = ledger.add(facts)
     table = OwnTable(TrainingData(replace(TABLE, name=name), ACCOUNT, DESIGN), {"range_low_" + name: 1.5})
     releases = {"private_choice": {"0" * 64: tuple(drawn)}}
-    content = Content(
+    content = SessionContent(
         None,
         ledgers_by_question={"": {"0" * 64: ledger}},
         tables_by_page={"training": table},

@@ -52,14 +52,14 @@ def test_the_end_of_the_server_leaves_no_folder():
 
 def test_runs_leave_the_folders_alone_that_imports_of_other_threads_walk_over():
     before = list(sys.path)
-    with modified_sys_path(str(server.SCRIPT)):  # what Streamlit wraps each run in
+    with modified_sys_path(str(server.MAIN_SCRIPT)):  # what Streamlit wraps each run in
         assert sys.path == before
     assert sys.path == before
 
 
 def test_a_late_press_that_finds_no_widget_changes_nothing():
-    generate = functools.partial(contents._generate, "zipf")
-    for callback in (layout._apply_slider, contents._load_sample, columns._rename, generate):
+    generate = functools.partial(contents._use_generated_data, "zipf")
+    for callback in (layout._apply_slider, contents._load_sample, columns._apply_names, generate):
         st.session_state.clear()
         callback()
         assert not st.session_state, callback

@@ -76,6 +76,6 @@ def test_one_switch_turns_off_the_socket_its_gate_and_our_serving_of_scripts(
     printed = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     ).stdout
-    for name in ("Frontend", "FiguresFirst", f"'{speed.ADDRESS}'", str(True)):
+    for name in ("Frontend", "FiguresFirst", f"'{speed.SOCKET_PATH}'", str(True)):
         assert (name in printed) == is_on, name
-    assert speed.SESSION in printed
+    assert speed.SESSION_PATH in printed

@@ -73,8 +73,8 @@ def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(quest
     origin, values, problems = links.read_link(dict(parse_qsl(query)), question)
     assert (origin, problems) == (step.origin, [])
     assert values == {key: getattr(step.parameters, name) for name, key in question.widget_keys.items()}
-    assert not step.is_enough(getattr(step.parameters, step.field_name))
-    assert step.is_enough(step.goal_value)
+    assert not step.is_far_enough(getattr(step.parameters, step.field_name))
+    assert step.is_far_enough(step.goal_value)
     assert step.parameters_at(step.goal_value) != step.parameters
     # Two lines each beside the buttons: the figure stays whole on the first screen.
     assert len(step.question_sentence) <= 115
@@ -196,7 +196,7 @@ def test_learning_says_that_the_cap_rises_as_soon_as_it_is_asked() -> None:
     (question,) = [q for q in STOPS if q.name == "learning"]
     step = tour.import_step(question)
     for variance in (0.05, 0.1, 0.25):
-        assert step.is_enough(variance)
+        assert step.is_far_enough(variance)
         assert answer_at("learning", variance).startswith("**It rises**")
     assert answer_at("learning", 0.0).startswith("**It stays**")
 
@@ -216,8 +216,8 @@ def state() -> Iterator[dict[str, Any]]:
     """A session without widgets: private data in use, with settings and an account."""
     session_state = State()
     with unittest.mock.patch.object(st, "session_state", session_state):
-        session.use(session.LoadedData(SECRET, UPLOAD))
-        session.record(FACTS)
+        session.use_data(session.LoadedData(SECRET, UPLOAD))
+        session.record_release(FACTS)
         session_state |= {
             keys.EPSILON: 0.7,
             "mean.lower": 17.0,
@@ -249,7 +249,7 @@ def join_state(state: dict[str, Any]) -> str:
 
 def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str, Any]) -> None:
     entries_before, loaded = read_entries(state), session.get_loaded()
-    tour.begin()
+    tour.begin_tour()
     for number in (*range(1, len(STOPS) + 1), 5):
         tour.go_to_step(number)
         step = tour.import_step(STOPS[number - 1])
@@ -262,31 +262,31 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
         assert state["regression.residual_variance"] == 5.0
         assert state[keys.LEDGERS] == entries_before[keys.LEDGERS]
     state["learning.vc_dimension"] = 44  # What is entered on the tour does not stay.
-    tour.end()
+    tour.end_tour()
     assert read_entries(state) == entries_before
     assert session.get_loaded() == loaded
     assert state["learning.vc_dimension"] != 44
     assert session.get_tour() is None
-    tour.end()  # A second click of a slow browser.
+    tour.end_tour()  # A second click of a slow browser.
     tour.go_to_step(3)
-    tour.show_answer()
+    tour.request_answer()
     assert session.get_loaded() == loaded
 
 
 def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_back(
     state: dict[str, Any],
 ) -> None:
-    tour.begin()
+    tour.begin_tour()
     tour.go_to_step(len(STOPS))
-    of_sample = session.dataset()
-    copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record)
+    of_sample = session.get_dataset()
+    copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record_release)
     with unittest.mock.patch("pages.shared.base.cache.forget_session_results"):
         session.use_release(copy.to_dataset("sample"))
-    assert session.dataset().release is not None
+    assert session.get_dataset().release is not None
     assert not tour.has_step_data(tour.import_step(STOPS[-1]))
     assert session.get_tour() is not None
-    tour.end()
-    assert session.dataset() is SECRET
+    tour.end_tour()
+    assert session.get_dataset() is SECRET
     assert (state["mean.upper"], state[keys.EPSILON]) == (89.0, 0.7)
     spent = state[keys.LEDGERS]
     assert [facts.epsilon for facts in spent[SECRET.histogram.digest].releases] == [FACTS.epsilon]
@@ -294,10 +294,10 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
 
 
 def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: dict[str, Any]) -> None:
-    tour.begin()
+    tour.begin_tour()
     other = replace(SECRET, name="other.csv")
-    session.use(session.LoadedData(other, UPLOAD))
-    assert session.dataset() is other
+    session.use_data(session.LoadedData(other, UPLOAD))
+    assert session.get_dataset() is other
     assert session.get_tour() is None
     assert (state[keys.EPSILON], state["start.users"]) == (0.7, UserPreset.TWO_GROUPS)
     # New data clear the rest, as without a tour.
@@ -305,36 +305,36 @@ def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: di
 
 
 def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any]) -> None:
-    copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record)
+    copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record_release)
     with unittest.mock.patch("pages.shared.base.cache.forget_session_results"):
         session.use_release(copy.to_dataset("secret.csv"))
         loaded = session.get_loaded()
-        tour.begin()
+        tour.begin_tour()
         assert session.get_ledger().releases == ()  # Of the tour's data nothing was released.
-        tour.end()
+        tour.end_tour()
         assert session.get_loaded() == loaded
         assert len(session.get_ledger().releases) == 2
         session.use_original()
-    assert session.dataset() is SECRET
+    assert session.get_dataset() is SECRET
     assert state["mean.upper"] == 89.0
 
 
 def test_a_session_saved_on_the_tour_is_the_persons_own(state: dict[str, Any]) -> None:
     saved = session_file.write_file(session_file.read_session())
-    tour.begin()
+    tour.begin_tour()
     tour.go_to_step(2)
     now = session_file.read_session()
     assert now.disclosure is Disclosure.PRIVATE
     assert json.loads(session_file.write_file(now)) | {"saved": ""} == json.loads(saved) | {"saved": ""}
     # One that is opened ends it: else its end would undo what the file says.
-    session_file.apply_content(session_file.Content(None, 2.0, {"mean.upper": 5.0}))
+    session_file.apply_content(session_file.SessionContent(None, 2.0, {"mean.upper": 5.0}))
     assert session.get_tour() is None
-    assert session.dataset() is SECRET
+    assert session.get_dataset() is SECRET
     assert (state[keys.EPSILON], state["mean.upper"], state["mean.lower"]) == (2.0, 5.0, 17.0)
 
 
 def test_the_address_names_the_step_and_nothing_of_private_data(state: dict[str, Any]) -> None:
-    tour.begin()
+    tour.begin_tour()
     tour.go_to_step(2)
     state[keys.PAGE_PARAMETERS] = tour.import_step(STOPS[1]).parameters
     fields = dict(parse_qsl(links.write_current_link(STOPS[1])[1]))
@@ -348,34 +348,34 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
     generated = session.Origin(
         "zipf", {"alpha": "1.5", "num_users": "50", "max_contributions": "9", "seed": "3"}
     )
-    session.use(session.LoadedData(generated.load(), generated))
-    tour.begin()
+    session.use_data(session.LoadedData(generated.load(), generated))
+    tour.begin_tour()
     marks, problems = tour.list_address_fields(state[keys.TOUR]), Problems()
     state.clear()
     session.get_loaded()
-    tour.resume({**marks, links.UPLOAD_MARK: "1"}, False, problems)
+    tour.resume_tour({**marks, links.UPLOAD_MARK: "1"}, False, problems)
     assert tour.has_step_data(tour.import_step(STOPS[0]))
     assert problems.entries == []
-    tour.end()
+    tour.end_tour()
     assert session.get_loaded().origin == generated
-    assert session.dataset().histogram.digest == generated.load().histogram.digest
+    assert session.get_dataset().histogram.digest == generated.load().histogram.digest
 
 
 @pytest.mark.parametrize("wanted", ["0", "7", "-1", "two", "1.0", "٢", "9" * 5000])
 def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wanted: str) -> None:
     problems = Problems()
-    tour.resume({tour.MARK: wanted}, False, problems)
+    tour.resume_tour({tour.MARK: wanted}, False, problems)
     (problem,) = problems.entries
     assert "the tour has 6 steps" in problem.sentence.lower()
     assert len(problem.sentence) < 120
     assert session.get_tour() is None
-    assert session.dataset() is SECRET
+    assert session.get_dataset() is SECRET
 
 
 @pytest.mark.parametrize("before", ["nonsense", "upload", "dp-release"])
 def test_data_that_an_address_cannot_name_are_the_usual_sample(state: dict[str, Any], before: str) -> None:
-    tour.resume({tour.MARK: "1", tour.DATA_MARK: before}, False, Problems())
-    tour.end()
+    tour.resume_tour({tour.MARK: "1", tour.DATA_MARK: before}, False, Problems())
+    tour.end_tour()
     assert session.get_loaded().origin == session.Origin(session.DEFAULT_SAMPLE)
 
 
@@ -399,7 +399,7 @@ def test_the_tour_on_the_real_pages() -> None:
         # As declared, or the answer would say that it is about other settings.
         assert app.session_state[keys.PAGE_PARAMETERS] == step.parameters
         assert address_of(app)["tour"] == str(number)
-        assert tour_bar.HINT in shown_texts(app)
+        assert tour_bar.ANSWER_HINT in shown_texts(app)
         widget = f"{question.widget_keys[step.field_name]}"
         if step.field_name == "epsilon":
             check(app.number_input(key=keys.EPSILON).set_value(step.goal_value).run())
@@ -411,9 +411,9 @@ def test_the_tour_on_the_real_pages() -> None:
             check(app.slider(key=widget).set_value(step.goal_value).run())
         else:
             check(app.number_input(key=widget).set_value(step.goal_value).run())
-        assert tour_bar.HINT not in shown_texts(app)
+        assert tour_bar.ANSWER_HINT not in shown_texts(app)
         assert answer_at(question.name) in shown_texts(app)
-        assert tour.OTHERWISE not in shown_texts(app)
+        assert tour.OTHER_SETTINGS_NOTE not in shown_texts(app)
         if number < len(STOPS):
             check(app.button(key="tour_next").click().run())
     go(release_copy(app), STOPS[-1].title)
@@ -441,6 +441,6 @@ def test_an_address_leads_to_a_step() -> None:
     )
     assert app.session_state[keys.EPSILON] == 0.5  # The step as it was left, not as it begins.
     assert "Step 2 of 6".lower() in shown_texts(app)
-    assert tour_bar.HINT not in shown_texts(app)
+    assert tour_bar.ANSWER_HINT not in shown_texts(app)
     app = open_app("Home", tour="nine")
     assert "The tour has 6 steps" in errors(app)

@@ -53,7 +53,7 @@ def toy() -> Iterator[Any]:
         questions = catalogue.read_questions((*catalogue.PAGE_FOLDERS, "toy"))
         patch.setattr(catalogue, "PAGES", questions)
         all_questions = (*questions, *catalogue.read_questions(catalogue.STEP_FOLDERS))
-        patch.setattr(catalogue, "QUESTIONS", {question.name: question for question in all_questions})
+        patch.setattr(catalogue, "QUESTION_BY_NAME", {question.name: question for question in all_questions})
         yield catalogue.find_page("Heavy users")
     cache._CACHED_FUNCTIONS_OF_DATA[:] = about_data
     for name in [name for name in sys.modules if name.startswith(("pages.toy", "dpcore.toy"))]:
@@ -66,17 +66,17 @@ def toy() -> Iterator[Any]:
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """What other pages do on a click, done before any widget where the test asks for it."""
-    show = shell.show
+    show = shell.show_shell
 
     def with_command(spec: Any) -> Any:
         command = st_state().pop("test_command", None)
         if command == "release":
-            actions.draw_copy(PrivateCopyParameters(1000.0))
+            actions.release_dp_histogram(PrivateCopyParameters(1000.0))
         elif command == "back":
             session.use_original()
         return show(spec)
 
-    monkeypatch.setattr(shell, "show", with_command)
+    monkeypatch.setattr(shell, "show_shell", with_command)
 
 
 def st_state() -> Any:

@@ -175,7 +175,7 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     assert "Upload data" in links
     assert not [label for label in links if label.startswith("Go to")]
     check(app.get_by_key("start.several").set_value("No").run())
-    assert contents.ADVICE["No"] in shown_texts(app)
+    assert contents.ADVICE_BY_ANSWER["No"] in shown_texts(app)
     check(app.get_by_key("start.kind").set_value("A model").run())
     assert app.selectbox(key="start.release").options == contents.list_release_phrases("A model")
     check(app.get_by_key("start.kind").set_value("Numbers").run())

@@ -378,7 +378,7 @@ def test_four_strategies_are_drawn_and_simulated():
     # 44 points; P(one beyond 5 standard errors) < 3e-5 for normal means, some more for the few runs.
     assert np.abs(off).max() < 5.0
     assert "400 runs per point" in shown_texts(app)
-    assert standard.SIMULATION in shown_texts(app)
+    assert standard.SIMULATION_SENTENCE in shown_texts(app)
     enter(app, "total.seed", 5)
     assert "These results are for earlier settings" in shown_texts(app)
 

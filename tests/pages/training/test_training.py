@@ -294,7 +294,7 @@ def test_the_table_and_the_files_hold_every_cell(full_solution):
     cells = full_solution.table.find_cell_indices(Method.CLIPPED_SUM)
     users = full_solution.table.summarise(Measure.LOSS, ScoreUnit.USERS, 0).means[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
-    assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).write_choice()
+    assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).write_json()
 
 
 @pytest.fixture(scope="module")
@@ -444,7 +444,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     release_model(app)
     assert "Trained with a cap: at most 2 rows per user, drawn at random" in shown_texts(app)
     account = app.session_state["training.release_job"].request[0]
-    (line, *_) = releases.list_lines(app.session_state["training.draws"][account], Ledger())
+    (line, *_) = releases.list_model_lines(app.session_state["training.draws"][account], Ledger())
     assert "a cap: at most 2 rows per user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
     wait_for_runs(check(app.number_input(key="training.bound").set_value(1.5).run()))
@@ -496,19 +496,19 @@ def with_upload(public: bool) -> AppTest:
     app = open_app(TITLE, link="1", epsilon="3", runs="3", splits="1")
     check(app.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
     check(app.file_uploader[0].upload("visits.csv", make_visits()).run())
-    check(app.selectbox(key=UPLOAD.role_key("label")).set_value("bought").run())
-    check(app.selectbox(key=UPLOAD.role_key("user")).set_value("visitor").run())
-    check(app.multiselect(key=UPLOAD.role_key("features")).set_value(["minutes", "device"]).run())
-    check(app.multiselect(key=UPLOAD.role_key("categories")).set_value(["device"]).run())
+    check(app.selectbox(key=UPLOAD.get_role_key("label")).set_value("bought").run())
+    check(app.selectbox(key=UPLOAD.get_role_key("user")).set_value("visitor").run())
+    check(app.multiselect(key=UPLOAD.get_role_key("features")).set_value(["minutes", "device"]).run())
+    check(app.multiselect(key=UPLOAD.get_role_key("categories")).set_value(["device"]).run())
     if public:
         check(app.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
-        assert sorted(app.selectbox(key=UPLOAD.role_key("positive")).options) == ["later", "no", "yes"]
-        app.selectbox(key=UPLOAD.role_key("positive")).set_value("yes")
+        assert sorted(app.selectbox(key=UPLOAD.get_role_key("positive")).options) == ["later", "no", "yes"]
+        app.selectbox(key=UPLOAD.get_role_key("positive")).set_value("yes")
     else:
         check(app.button(key="training_use").click().run())
         assert "levels of column device must be listed" in errors(app)
         assert "which one is 1?" in errors(app)
-        app.text_input(key=UPLOAD.role_key("positive")).set_value(" yes ")
+        app.text_input(key=UPLOAD.get_role_key("positive")).set_value(" yes ")
         app.text_area(key="training.levels_device").set_value("desk\ntablet\ndesk")
         check(app.run())
         assert "desk stands twice" in errors(app)

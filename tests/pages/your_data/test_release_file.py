@@ -173,8 +173,8 @@ def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
 def test_nothing_can_be_drawn_from_a_loaded_release():
     app = use(upload(open_app("Data"), RELEASED.encode()))
     texts = shown_texts(app)
-    assert actions.FROM_FILE_TEXT in texts
-    assert actions.PUBLIC_TEXT not in texts
+    assert actions.RELEASED_DATA_TEXT in texts
+    assert actions.PUBLIC_DATA_TEXT not in texts
     assert not [b for b in app.button if b.key in ("private_release", "private_back")]
     assert LABEL in texts
     assert "may be published" in texts

@@ -64,7 +64,7 @@ def histogram_of(app) -> dict[int, int]:
 @pytest.fixture
 def everything_is_large(monkeypatch):
     """Uploads lie in a temporary folder, and are counted there, however small."""
-    monkeypatch.setattr(file_upload, "HELD_BYTES", 0)
+    monkeypatch.setattr(file_upload, "MAX_HELD_BYTES", 0)
     monkeypatch.setattr(formats, "read_small", lambda *arguments: None)
 
 
@@ -151,11 +151,11 @@ def test_two_columns_of_people_are_one_person_or_refused():
     app = upload(open_app("Data"), b"household,member,v\na,1,2\na,1,3\na,2,3\nb,1,4\n")
     people = app.radio(key="your_data.upload_people")
     assert people.label == "Is the pair with member the person?"
-    check(people.set_value(columns.People.EACH).run())
+    check(people.set_value(columns.PeopleAnswer.EACH).run())
     assert "each of these columns names a person" in errors(app)
     use(app)
     assert data(app).privacy_unit != ("household",)
-    check(app.radio(key="your_data.upload_people").set_value(columns.People.PAIR).run())
+    check(app.radio(key="your_data.upload_people").set_value(columns.PeopleAnswer.PAIR).run())
     use(app)
     assert data(app).privacy_unit == ("household", "member")
     assert histogram_of(app) == {1: 2, 2: 1}
@@ -361,8 +361,8 @@ FULL = "The file shop_events.csv was not read.\n- The temporary folder is full. 
         ({"open_files": fails}, UNFORESEEN),
         ({"count": fails}, UNFORESEEN),
         ({"count": fails, "formats.read_small": lambda *arguments: None}, UNFORESEEN),
-        ({"pages.your_data.file_upload.HELD_BYTES": 0, "shutil.copyfileobj": no_room}, FULL),
-        ({"pages.your_data.file_upload.HELD_BYTES": 0, "tempfile.mkdtemp": no_room}, FULL),
+        ({"pages.your_data.file_upload.MAX_HELD_BYTES": 0, "shutil.copyfileobj": no_room}, FULL),
+        ({"pages.your_data.file_upload.MAX_HELD_BYTES": 0, "tempfile.mkdtemp": no_room}, FULL),
     ],
     ids=["look", "count a small file", "count a large file", "copy", "folder"],
 )
@@ -609,17 +609,17 @@ def test_missing_values_are_left_out_or_replaced_next_to_the_message():
     app = upload(open_app("Data"), BLANKS)
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
     for disclosure, rule in (
-        (Disclosure.PUBLIC, columns.Rule.REFUSE),
-        (Disclosure.PRIVATE, columns.Rule.DROP),
+        (Disclosure.PUBLIC, columns.BlankRule.REFUSE),
+        (Disclosure.PRIVATE, columns.BlankRule.DROP),
     ):
         check(app.radio(key="your_data.upload_public").set_value(disclosure).run())
         app.run()
         assert app.selectbox(key="your_data.upload_rule").value is rule
-    set_rule(app, columns.Rule.REFUSE)
+    set_rule(app, columns.BlankRule.REFUSE)
     use(app)
     assert "replaced by a public number or their rows left out" in errors(app)
     assert "after the app found a blank" not in shown_texts(app)
-    set_rule(app, columns.Rule.DROP)
+    set_rule(app, columns.BlankRule.DROP)
     assert "after the app found a blank" in shown_texts(app)
     use(app)
     assert histogram_of(app) == {1: 3}
@@ -638,7 +638,7 @@ def test_rows_are_not_left_out_for_missing_values_of_several_columns():
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
     check(app.multiselect(key="your_data.upload_further_values").set_value(["tax"]).run())
     check(app.run())
-    assert app.selectbox(key="your_data.upload_rule").value is columns.Rule.REFUSE
+    assert app.selectbox(key="your_data.upload_rule").value is columns.BlankRule.REFUSE
     use(app)
     assert data(app).histogram.num_users == 2
 
@@ -646,11 +646,11 @@ def test_rows_are_not_left_out_for_missing_values_of_several_columns():
 @pytest.mark.long
 def test_the_rule_for_missing_values_is_set_before_the_file_is_opened():
     app = panel()
-    set_rule(app, columns.Rule.REPLACE)
+    set_rule(app, columns.BlankRule.REPLACE)
     check(app.number_input(key="your_data.upload_constant").set_value(2.5).run())
     upload(app, BLANKS)
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
-    assert app.selectbox(key="your_data.upload_rule").value is columns.Rule.REPLACE
+    assert app.selectbox(key="your_data.upload_rule").value is columns.BlankRule.REPLACE
     use(app)
     assert "after the app found a blank" not in shown_texts(app)
     assert sorted(data(app).values.values) == [1, 2.5, 2.5, 3, 5]

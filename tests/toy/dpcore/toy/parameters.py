@@ -24,7 +24,7 @@ class ToyParameters(Parameters):
     """Users with more rows are counted."""
     usual_value: float = of_values.number(1.0, "A usual value", name="the usual value", initial=2.5)
     own_rows: int | None = of_data.number(
-        None, "Compare with", (1, 10**6), name="your own rows", renewed=True
+        None, "Compare with", (1, 10**6), name="your own rows", is_renewed=True
     )
 
     def _check_together(self, problems: Problems) -> None:

@@ -29,7 +29,7 @@ def simulate(answer: Answer) -> None:
     """Simulate in a job."""
     key, heavy, epsilon = QUESTION.get_key("job"), answer.solution, answer.parameters.epsilon
     if st.button("Simulate", key="toy_simulate"):
-        request = (session.dataset().digest, answer.parameters)
+        request = (session.get_dataset().digest, answer.parameters)
         jobs.start_job(
             key, request, lambda progress, stop: draw_noisy_counts(heavy, epsilon, 50, progress, stop)
         )

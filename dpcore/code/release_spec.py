@@ -30,7 +30,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts
 from dpcore.data.tables import FileLayout, TableLayout
 
-MAX_WHOLE = 10**12
+MAX_INTEGER = 10**12
 
 
 class Quantity(enum.Enum):
@@ -52,7 +52,7 @@ class Quantity(enum.Enum):
     CLASSIFIER = "linear classifier"
 
 
-NEEDS: dict[Quantity, tuple[tuple[str, ...], ...]] = {
+FIELDS_BY_QUANTITY: dict[Quantity, tuple[tuple[str, ...], ...]] = {
     Quantity.MEAN: (("max_rows",), ("threshold",)),
     Quantity.VARIANCE: (("max_rows",),),
     Quantity.DEVIATION: (("max_rows",),),
@@ -64,7 +64,7 @@ NEEDS: dict[Quantity, tuple[tuple[str, ...], ...]] = {
     Quantity.GROUP_MEANS: (("max_groups", "max_rows"),),
     Quantity.QUANTILE: (("max_rows",), ("threshold",)),
     Quantity.MODEL: (("max_rows",),),
-    Quantity.TASK_WEIGHTS: (("exponent", "budget"),),
+    Quantity.TASK_WEIGHTS: (("exponent", "weight_budget"),),
     Quantity.COEFFICIENTS: (("largest_user_weight",),),
     Quantity.CLASSIFIER: (("threshold",),),
 }
@@ -72,16 +72,18 @@ NEEDS: dict[Quantity, tuple[tuple[str, ...], ...]] = {
 _INTEGER_FIELDS = ("max_rows", "max_groups", "num_coefficients")
 _LAPLACE_ONLY = (Quantity.QUANTILE, Quantity.COEFFICIENTS)
 """Releases whose programs use Laplace noise or the exponential mechanism."""
-_BOUNDS = frozenset(name for alternatives in NEEDS.values() for names in alternatives for name in names)
+_BOUND_FIELDS = frozenset(
+    name for alternatives in FIELDS_BY_QUANTITY.values() for names in alternatives for name in names
+)
 PLAIN_PYTHON_ONLY = (Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS, Quantity.CLASSIFIER)
 """Releases that only plain Python can express."""
-PER_GROUP = (Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
+GROUP_QUANTITIES = (Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
 """Releases of one number per group."""
-SPREADS = (Quantity.VARIANCE, Quantity.DEVIATION)
+SPREAD_QUANTITIES = (Quantity.VARIANCE, Quantity.DEVIATION)
 """Releases of three sums, from which the variance follows; its root costs nothing."""
-OF_VALUES = (
+VALUE_QUANTITIES = (
     Quantity.MEAN,
-    *SPREADS,
+    *SPREAD_QUANTITIES,
     Quantity.SUM,
     Quantity.QUANTILE,
     Quantity.GROUP_SUMS,
@@ -90,12 +92,12 @@ OF_VALUES = (
 """Releases for which programs read the column of values."""
 
 
-MODELS = (Quantity.COEFFICIENTS, Quantity.CLASSIFIER)
+MODEL_QUANTITIES = (Quantity.COEFFICIENTS, Quantity.CLASSIFIER)
 """Releases for which only complete rows count."""
 
 
 @dataclass(frozen=True)
-class Rule:
+class DescentRule:
     """A descent with a step-size rule, and a bound that may adapt to the users.
 
     Attributes:
@@ -154,7 +156,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Training:
+class ClassifierTraining:
     """The settings of the training of a linear classifier; all of them are public.
 
     Attributes:
@@ -191,7 +193,7 @@ class Training:
     gradient_noise_std: float
     weight_noise_std: float
     sampling_rate: float = 1.0
-    rule: Rule | None = None
+    rule: DescentRule | None = None
     positive_class: str = ""
 
 
@@ -237,9 +239,9 @@ class ReleaseSpec:
         max_groups: Upper bound on groups per user, an integer.
         max_norm: T, upper bound on the norm of a user's vector over all groups: L1 with Laplace, L2 with Gaussian
             noise.
-        is_scaled: True to bound the norm by scaling all groups of a user; else by one cap for all of them.
+        scales_vector: True to bound the norm by scaling all groups of a user; else by one cap for all of them.
         exponent: mu of task weights, in [0, 1].
-        budget: beta, the largest sum of a user's squared task weights, above 0.
+        weight_budget: beta, the largest sum of a user's squared task weights, above 0.
         inflation: c of task weights, above 0: they are scaled for a budget of beta / c. None if the user must enter it.
         fills_every_budget: True to scale every user's task weights up to the whole budget.
         largest_user_weight: The largest sum of absolute weights of one user's labels.
@@ -283,9 +285,9 @@ class ReleaseSpec:
     min_total: float = 0.0
     max_groups: int | None = None
     max_norm: float | None = None
-    is_scaled: bool = False
+    scales_vector: bool = False
     exponent: float | None = None
-    budget: float | None = None
+    weight_budget: float | None = None
     inflation: float | None = 1.0
     fills_every_budget: bool = False
     largest_user_weight: float | None = None
@@ -303,7 +305,7 @@ class ReleaseSpec:
     selection: GroupSelection | None = None
     has_known_columns: bool = False
     row_description: str = ""
-    training: Training | None = None
+    training: ClassifierTraining | None = None
     layout: TableLayout | None = None
     range_facts: ReleaseFacts | None = None
     replacement_epsilon: float | None = None
@@ -333,19 +335,19 @@ class ReleaseSpec:
 
     def _check_bound(self, problems: Problems) -> None:
         """Add problems unless exactly the fields of one bound are given, within their ranges."""
-        given_names = {bound_name for bound_name in _BOUNDS if getattr(self, bound_name) is not None}
-        if given_names not in [set(names) for names in NEEDS[self.quantity]]:
-            bound_fields_text = " or ".join(" and ".join(names) for names in NEEDS[self.quantity])
-            problems.add(f"the bound of a {self.quantity.value} is {bound_fields_text}, and nothing else")
+        given_names = {bound_name for bound_name in _BOUND_FIELDS if getattr(self, bound_name) is not None}
+        if given_names not in [set(names) for names in FIELDS_BY_QUANTITY[self.quantity]]:
+            bounds_text = " or ".join(" and ".join(names) for names in FIELDS_BY_QUANTITY[self.quantity])
+            problems.add(f"the bound of a {self.quantity.value} is {bounds_text}, and nothing else")
         for bound_name in ("max_rows", "max_groups"):
             if bound_name in given_names:
-                problems.whole(1, MAX_WHOLE, **{bound_name: getattr(self, bound_name)})
-        for bound_name in ("threshold", "max_norm", "budget", "largest_user_weight"):
+                problems.whole(1, MAX_INTEGER, **{bound_name: getattr(self, bound_name)})
+        for bound_name in ("threshold", "max_norm", "weight_budget", "largest_user_weight"):
             if bound_name in given_names:
                 problems.positive(**{bound_name: getattr(self, bound_name)})
         problems.non_negative(weight_of_rows=self.weight_of_rows, weight_of_users=self.weight_of_users)
         problems.between(0.0, 1.0, user_share=self.user_share)
-        if (self.weight_of_rows, self.weight_of_users) != (1.0, 0.0) and not self.grows:
+        if (self.weight_of_rows, self.weight_of_users) != (1.0, 0.0) and not self.reweights_rows:
             problems.add("weights that grow otherwise than rows belong to the smooth weights of a mean")
         if self.clamps_users and (self.quantity is not Quantity.MEAN or self.threshold is None):
             problems.add("users' deviations are clamped for the smooth weights of a mean only")
@@ -368,7 +370,12 @@ class ReleaseSpec:
 
     def _check_values(self, problems: Problems) -> None:
         """Add problems if the range of values is missing or empty where it is needed, or quantiles do not fit."""
-        clamps_values = self.quantity in (Quantity.MEAN, *SPREADS, Quantity.GROUP_MEANS, Quantity.QUANTILE)
+        clamps_values = self.quantity in (
+            Quantity.MEAN,
+            *SPREAD_QUANTITIES,
+            Quantity.GROUP_MEANS,
+            Quantity.QUANTILE,
+        )
         if clamps_values or self.quantity is Quantity.COEFFICIENTS:
             problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
         if (self.quantity is Quantity.QUANTILE) != bool(self.quantiles):
@@ -377,7 +384,7 @@ class ReleaseSpec:
             problems.inside(0.0, 1.0, **{"a quantile": quantile})
 
     @property
-    def grows(self) -> bool:
+    def reweights_rows(self) -> bool:
         """Return True for a mean with smooth weights that are not proportional to rows below the threshold."""
         is_plain = (self.weight_of_rows, self.weight_of_users) == (1.0, 0.0)
         return not is_plain and self.quantity is Quantity.MEAN and self.threshold is not None
@@ -396,21 +403,23 @@ class ReleaseSpec:
         return self.disclosure is Disclosure.PUBLIC and self.has_known_columns
 
     @property
-    def read_as(self) -> TableLayout:
+    def reading_layout(self) -> TableLayout:
         """Return the layout with which programs read the data: the known one, or the usual one for the file name."""
         return self.layout or TableLayout((FileLayout.by_name(self.file),))
 
     @property
     def number_columns(self) -> tuple[str, ...]:
         """Return the columns that programs read as numbers, each once."""
-        if self.quantity in MODELS:
+        if self.quantity in MODEL_QUANTITIES:
             number_ranges = () if self.training is None else self.training.number_ranges
             feature_columns = tuple(column_name for column_name, _ in number_ranges)
-            return tuple(dict.fromkeys((self.value_column, *feature_columns, *dict(self.read_as.numbers))))
-        if self.read_as.yes_text and self.value_column == self.read_as.share_column:
+            return tuple(
+                dict.fromkeys((self.value_column, *feature_columns, *dict(self.reading_layout.numbers)))
+            )
+        if self.reading_layout.yes_text and self.value_column == self.reading_layout.share_column:
             return ()  # Its cells are compared with a text.
-        value_columns = (self.value_column,) if self.quantity in OF_VALUES else ()
-        dropped_column = self.read_as.dropped_column
+        value_columns = (self.value_column,) if self.quantity in VALUE_QUANTITIES else ()
+        dropped_column = self.reading_layout.dropped_column
         return tuple(dict.fromkeys((*value_columns, *([dropped_column] if dropped_column else []))))
 
     @property
@@ -443,7 +452,7 @@ class ReleaseSpec:
         """Return the bound as a phrase, for comments and descriptions."""
         if self.max_norm is not None:
             norm_name = "L1" if self.noise is NoiseKind.LAPLACE else "L2"
-            verb_text = "scaled" if self.is_scaled else "capped"
+            verb_text = "scaled" if self.scales_vector else "capped"
             return f"what a user adds to all groups {verb_text} to an {norm_name} norm of at most {self.max_norm!r}"
         if self.max_groups is not None and self.quantity is not Quantity.GROUP_COUNTS:
             groups_text = f"at most {wording.counted(self.max_groups, 'group')} per user"
@@ -455,7 +464,9 @@ class ReleaseSpec:
         if self.training is not None and self.training.rule is not None:
             return self.training.rule.describe_bound(float(self.threshold or 0.0))
         if self.threshold is not None:
-            correlation_text = f", rows of one user alike by {self.user_share!r}" if self.grows else ""
+            correlation_text = (
+                f", rows of one user alike by {self.user_share!r}" if self.reweights_rows else ""
+            )
             clamping_text = ""
             if self.clamps_users:
                 clamping_text = ", each user's deviation from the middle of the range clamped"
@@ -466,7 +477,7 @@ class ReleaseSpec:
         if self.max_groups is not None:
             return f"at most {wording.counted(self.max_groups, 'group')} per user"
         if self.exponent is not None:
-            return f"task weights with exponent {self.exponent!r} within a budget of {self.budget!r} per user"
+            return f"task weights with exponent {self.exponent!r} within a budget of {self.weight_budget!r} per user"
         return f"row weights, no user above {self.largest_user_weight!r} in total"
 
 
