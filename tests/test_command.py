@@ -39,6 +39,7 @@ def run(capsys):
     return run
 
 
+@pytest.mark.long
 def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp_path):
     answer = ss.mean_bound(EVENTS, **MEAN)
     assert "exact copies" in str(answer)
@@ -282,6 +283,7 @@ def test_without_the_app_it_says_how_to_get_it(run, monkeypatch):
     assert "Install the extra `app`" in err
 
 
+@pytest.mark.long
 def test_a_library_that_lacks_the_form_gets_the_nearest_and_standard_error_says_so(run) -> None:
     answer = ss.quantile_bound(EVENTS, program="plain Python", **MEAN)
     smooth, bounded = answer.forms

@@ -154,6 +154,7 @@ def test_the_lines_of_a_program_are_those_that_its_example_writes() -> None:
     assert all(line in program.splitlines() for line in excerpt.splitlines())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_in_folder")
 def test_the_private_mean_is_released_by_its_own_section() -> None:
     pytest.importorskip("opendp")
@@ -230,6 +231,7 @@ def list_commands() -> list[str]:
     return lines + [span for _, span in list_spans(r"(sweet-spot [\w-]+ \S|pip install)")]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_in_folder")
 def test_every_command_runs(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     """PostgreSQL's run here on DuckDB, with the same words; `make test-engines` has PostgreSQL itself."""
@@ -283,6 +285,7 @@ def ask(url: str, host: str, method: str = "GET") -> int:
         return refused.code
 
 
+@pytest.mark.long
 def test_a_class_is_served() -> None:
     """The command for a classroom and that of the container are one; its server answers the network's name alone."""
     (line,) = [line for _, block in list_blocks("sh") for line in block.splitlines() if "--hosted" in line]

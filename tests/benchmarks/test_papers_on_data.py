@@ -102,6 +102,7 @@ def test_posts_are_joined_with_their_sources(tmp_path: Path) -> None:
     assert "is not the paper's table" in posts.description
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("leaves_out", [False, True])
 def test_the_papers_posts_are_recognised_among_several_files(tmp_path: Path, leaves_out: bool) -> None:
     """3,452 posts of 297 sources, the largest with 878, labels from 0 to 71; a larger file of other posts beside it."""

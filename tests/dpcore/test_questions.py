@@ -82,6 +82,7 @@ def list_shown_texts(reply: Reply) -> tuple[str, ...]:
     return ("\n".join(lines), *(number.text_to_copy for number in reply.answer.numbers))
 
 
+@pytest.mark.long
 def test_a_path_a_frame_and_an_arrow_table_have_one_answer():
     frame = pd.read_csv(EVENTS)
     of_frame = ss.mean_bound(frame, **MEAN)
@@ -285,6 +286,7 @@ def test_ids_are_the_same_whatever_their_type(dtype):
     )
 
 
+@pytest.mark.long
 def test_every_other_question_answers():
     frame = pd.read_csv(EVENTS)
     user = {"user": "user_id", "epsilon": 1}
@@ -503,6 +505,7 @@ def test_parameters_come_back_from_the_call_that_is_written_for_them(of, paramet
     assert getattr(ss, name)(data, **settings).parameters == parameters
 
 
+@pytest.mark.long
 def test_plotly_takes_every_plot_as_it_is_drawn():
     """The renderer has nothing checked while it draws: here Plotly checks each property of each trace."""
     events, one = samples.load("shop-events"), {"epsilon": 1.0}
@@ -563,6 +566,7 @@ def test_a_request_for_code_gives_the_nearest_form_or_names_what_has_it(call: st
     assert lacking == (4 if call == "task_weights" else 0)
 
 
+@pytest.mark.long
 def test_a_plan_with_a_quantile_has_a_program_for_opendp() -> None:
     for program in ("python", "opendp"):
         answer = ss.plan_bounds(

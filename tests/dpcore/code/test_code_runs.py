@@ -262,6 +262,7 @@ def test_a_mean_clamps_what_users_deviate(folder: Path, library: Program, relati
     assert abs(noisy - 35.0) <= limit * (1 + 1e-9)
 
 
+@pytest.mark.long_but("Program.PYTHON")
 @PYTHON_AND_OPENDP
 def test_noise_is_what_the_bound_asks_for(folder: Path, library: Program) -> None:
     """The scale, not a draw: h B / epsilon, and never less."""

@@ -382,6 +382,7 @@ def with_names(choice: ReleaseSpec, name: str) -> ReleaseSpec:
     )
 
 
+@pytest.mark.long_but("Program.PIPELINEDP", "Program.TUMULT")
 @pytest.mark.parametrize("library", [library for library in LIBRARIES if library is not Program.BIGQUERY])
 def test_hostile_names_stay_literals_in_python(library: Program) -> None:
     for index, (name, choice) in enumerate(CHOICE_BY_NAME.items()):

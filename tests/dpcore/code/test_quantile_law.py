@@ -68,6 +68,7 @@ def on_card(bound: float, weights: Weights, neighbours: Neighbours, epsilon: flo
     return np.diff(law.cdf([0.0, 1.0, 2.0, 3.0, 4.0])).tolist()
 
 
+@pytest.mark.long_but("bounds0-WeightKind.CAP-Neighbours.REPLACE_VALUES")
 @pytest.mark.parametrize(
     ("bounds", "weights", "neighbours"),
     [
@@ -96,6 +97,7 @@ def test_plain_python_draws_by_the_law_of_the_card(
     check_law(functools.partial(measurement, scores), on_card(bound, weights, neighbours))
 
 
+@pytest.mark.long_but("NoiseKind.LAPLACE")
 @pytest.mark.parametrize("noise", list(NoiseKind))
 def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, noise: NoiseKind) -> None:
     median = make_choice(Quantity.QUANTILE, quantiles=(Q,), threshold=1.0, neighbours=ADD_OR_REMOVE, **FIELDS)

@@ -131,6 +131,7 @@ KINDS = {  # of users in a file: as they are written, and who they are
 }
 
 
+@pytest.mark.long
 def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put):
     paths = {
         kind: put(cells, kind) if isinstance(cells, str) else parquet(user_id=cells)
@@ -206,6 +207,7 @@ def test_numbers_in_json_are_numbers(put, small_bytes):
     assert count_files(path, WHO, small_bytes).histogram == of(user for _, user in cells)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_a_key_that_stands_twice_is_refused_and_a_late_one_said(put, small_bytes):
     lines = '{"user_id":"a","v":1}\n' * 20_000

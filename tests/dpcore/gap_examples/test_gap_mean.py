@@ -210,6 +210,7 @@ def test_batch_broadcasts_and_real_caps_match_a_fine_grid() -> None:
     assert float(single.ratio) == pytest.approx(float(batch.ratio[3]), rel=1e-14)
 
 
+@pytest.mark.long_but("2")
 @pytest.mark.parametrize("num_groups", [2, 3, 5])
 def test_a_search_over_instances_comes_close_to_the_supremum_and_cannot_arrive(num_groups: int) -> None:
     # Whole sizes up to 3,000, whole users up to 1,000 a group and a real noise ratio, all on log scales.

@@ -170,6 +170,7 @@ def test_limit_statistics_against_a_long_list_of_users() -> None:
         assert float(at.max_share) == pytest.approx(q.max(), rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [100, 10**5])
 def test_best_fraction_of_a_sample_against_a_grid(rows: int) -> None:
     problem = PopulationProblem(
@@ -248,6 +249,7 @@ def test_the_best_cap_is_a_kink_exactly_where_it_is_one(alpha: float, capped: in
     assert np.all(total_beside > best.total * (1 + 1e-12))
 
 
+@pytest.mark.long
 def test_the_best_cap_against_every_segment_of_random_populations() -> None:
     rng = np.random.default_rng(12)
     kinks = smooth = 0
@@ -272,6 +274,7 @@ def test_the_best_cap_against_every_segment_of_random_populations() -> None:
     assert min(kinks, smooth) >= 3  # Both kinds of optimum were met.
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [100, 1000, 10_000])
 def test_the_best_cap_of_a_sample_is_whole_where_that_is_a_kink(rows: int) -> None:
     problem = PopulationProblem(
@@ -284,6 +287,7 @@ def test_the_best_cap_of_a_sample_is_whole_where_that_is_a_kink(rows: int) -> No
     assert best.cap == 1 + int(np.argmin(whole_total))
 
 
+@pytest.mark.long
 def test_figure_3b_few_users_are_capped_at_the_optimum() -> None:
     # The paper: 2 to 8, its constants and alphas not given.
     capped = [
@@ -309,6 +313,7 @@ def test_simulated_and_expected_cost_agree() -> None:
     assert simulated.total == pytest.approx(population.compute_error_parts(problem, tau_0).total, rel=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.25, 1.0, 3.0])
 def test_the_cost_of_privacy_flattens_above_zero(alpha: float) -> None:
     problem = PopulationProblem(

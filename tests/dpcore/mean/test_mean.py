@@ -60,6 +60,7 @@ def test_best_cap_and_caps_within_by_brute_force(counts: list[int], eps: float, 
             assert high >= surely[-1]
 
 
+@pytest.mark.long_but("small", "one user")
 @pytest.mark.parametrize(
     "histogram",
     [

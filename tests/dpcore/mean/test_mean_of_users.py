@@ -84,6 +84,7 @@ def _summarise(values: Any, lower: float, upper: float) -> ValueSummary:
     return summary
 
 
+@pytest.mark.long_but("gaussian-Program.PYTHON", "public-Program.OPENDP")
 @pytest.mark.parametrize("program", [Program.PYTHON, Program.OPENDP])
 @pytest.mark.parametrize(
     "settings", [{}, {"counts": "public"}, GAUSSIAN, {"epsilon": 4.0}], ids=["", "public", "gaussian", "4"]
@@ -143,6 +144,7 @@ def test_one_choice_changes_answer_program_and_texts() -> None:
     assert not write(choice, Program.TUMULT).text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [{}, {"counts": "public"}, {"target": "population"}])
 def test_the_file_of_weights_holds_those_of_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]

@@ -54,6 +54,7 @@ RULE = 5e-3
 """What the rule over the sampling error may add, of the square."""
 
 
+@pytest.mark.long
 @NOISES
 @pytest.mark.parametrize("sums", SUMS)
 @pytest.mark.parametrize("case", CASES)
@@ -112,6 +113,7 @@ def test_parts_make_the_error_and_little_noise_leaves_it_as_it_is(sums, noise):
     assert move_error(unknown, before, np.array([2.0, 3.0])) is before
 
 
+@pytest.mark.long_but("5-ReleasedSums.CENTRED_SPLIT-Gaussian")
 @NOISES
 @pytest.mark.parametrize("sums", SUMS[1:])
 @pytest.mark.parametrize("users", [5, 500])

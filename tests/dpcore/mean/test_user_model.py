@@ -30,7 +30,7 @@ def build_problem(target: Target = Target.TABLE, user_share: float = 0.3, **sett
     )
 
 
-@pytest.mark.thinned
+@pytest.mark.long_but("1.0-0.3-Target.TABLE", "40.0-1.0-Target.TABLE", "5.5-0.3-Target.POPULATION")
 @pytest.mark.parametrize("target", Target)
 @pytest.mark.parametrize("user_share", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("threshold", [1.0, 5.5, 40.0])
@@ -119,6 +119,7 @@ def test_a_clamp_of_normal_values_has_the_moments_of_an_integral() -> None:
             assert inside == pytest.approx(float(density @ (clamped / tau * x)), abs=1e-5)
 
 
+@pytest.mark.long
 def test_the_answer_is_the_best_of_the_model_and_needs_no_values_within_the_range() -> None:
     counts, settings = SIZES.astype(int), {"epsilon": 1.0, "lower": 4.2, "upper": 5.8, "clamp": "users"}
     settings |= {"variance_source": "entered", "value_variance": VARIANCE, "counts": "private"}

@@ -38,6 +38,7 @@ def by_hand(table: Table, epsilon: float, h: float) -> tuple[np.ndarray, float, 
     )
 
 
+@pytest.mark.long_but("neither")
 @pytest.mark.parametrize("fixed_end", ["neither", "inside", "below"])
 def test_the_best_range_is_that_of_a_general_solver(fixed_end: str) -> None:
     import cvxpy as cp
@@ -125,6 +126,7 @@ def test_half_an_answer_has_no_proof() -> None:
     assert sizes.size
 
 
+@pytest.mark.long
 def test_joint_range_and_bound_are_within_two_per_cent_of_all() -> None:
     for seed in range(5):
         generator = np.random.default_rng(seed)

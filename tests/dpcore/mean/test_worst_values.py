@@ -48,6 +48,7 @@ def compute_table_error(
     return shift, variance
 
 
+@pytest.mark.long
 def test_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
     for counts in draw_tables(25):
         for h in (1.0, 1.7, 3.0, 6.0):
@@ -102,6 +103,7 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     assert population_answer.solution.error_over_users == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
 
 
+@pytest.mark.long
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:
     for counts in draw_tables(14, seed=1):
         even = [2 * s for s in counts[:3]]
@@ -153,6 +155,7 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
     assert not unproved.proves(0.1)
 
 
+@pytest.mark.long
 def test_a_million_sizes_are_no_matter() -> None:
     sizes = np.arange(1, 1_000_001)
     question = mean.MeanProblem(

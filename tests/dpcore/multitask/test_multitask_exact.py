@@ -74,6 +74,7 @@ def test_free_weights_agree_with_cvxpy(random_graph, dense_of, seed: int) -> Non
     assert answer.budget_uses.max() <= 0.25
 
 
+@pytest.mark.long
 def test_small_working_sets_reach_the_same_optimum(random_graph, dense_of, monkeypatch) -> None:
     monkeypatch.setattr(exact, "NUM_FIRST_USERS", 3)
     for seed in range(5):

@@ -75,6 +75,7 @@ def test_a_range_follows_the_rule_for_missing_values(monkeypatch):
     assert seen == [(600, total), (599, total), (600, total + 50)]
 
 
+@pytest.mark.long_but("python")
 @pytest.mark.parametrize("library", ["python", "opendp"])
 def test_bins_of_the_column_that_is_added_up(library, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

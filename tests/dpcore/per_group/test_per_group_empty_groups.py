@@ -53,7 +53,7 @@ def test_one_entry_stands_for_all_empty_groups() -> None:
     assert few.multiplicities.tolist() == [1.0, 1.0]
 
 
-@pytest.mark.thinned
+@pytest.mark.long
 @pytest.mark.parametrize("noise", NOISES, ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM, Statistic.SIGNED_SUM])
 def test_where_empty_groups_stand_in_the_list_changes_no_answer(
@@ -75,6 +75,7 @@ def test_where_empty_groups_stand_in_the_list_changes_no_answer(
             assert pick_as_tuner(one) == pick_as_tuner(other)
 
 
+@pytest.mark.long
 def test_means_and_selected_groups_do_not_see_empty_groups_either() -> None:
     for objective in (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE):
         asked = {"statistic": Statistic.MEAN, "lower": 0.0, "upper": 1.25, "objective": objective}

@@ -95,6 +95,7 @@ def noisy_means(
     return np.clip((above - below) / 2.0 / np.maximum((above + below) / 7.0, 1.0), -3.5, 3.5)
 
 
+@pytest.mark.long
 def test_moments_agree_with_runs_of_the_mechanism() -> None:
     problem, runs = PerGroupProblem(PAIRS, build_parameters(4.0)), 4_000
     sums, rows = kept_at_random(2, 3, runs)
@@ -113,6 +114,7 @@ def test_moments_agree_with_runs_of_the_mechanism() -> None:
         assert np.all(np.abs(found.mean(axis=0) - truth) <= 5.0 * found.std(axis=0) / math.sqrt(runs))
 
 
+@pytest.mark.long_for("NoiseKind.LAPLACE-Program.PYTHON")
 @pytest.mark.parametrize(
     ("noise", "program"),
     [
@@ -231,6 +233,7 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
     assert compute_mean_error(problem, 4, 18) < compute_mean_error(loud, 4, 18)
 
 
+@pytest.mark.long
 def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
     thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, row_values=VALUES[:150])
     for noise, objectives in (
@@ -290,6 +293,7 @@ def test_where_noise_is_too_much_the_middle_or_one_mean_is_better() -> None:
     assert find_useful_size(problem, errors) == size[largest]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("small_bytes", [0, 5_000_000])
 def test_values_outside_the_range_are_clamped_row_by_row(tmp_path, small_bytes) -> None:
     users = [f"u{user}" if user % 11 else "" for user in USERS]

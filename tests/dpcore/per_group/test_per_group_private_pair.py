@@ -195,6 +195,7 @@ WRONG = {
 }
 
 
+@pytest.mark.long_but("Neighbours.ADD_OR_REMOVE_USER-groups of the data", "Neighbours.REPLACE_USER-no 2")
 @pytest.mark.parametrize(("relation", "wrong"), [(r, w) for r, all_ in WRONG.items() for w in all_])
 def test_the_same_search_catches_what_is_wrong(relation: Neighbours, wrong: str) -> None:
     problem = make_problem(relation)
@@ -289,6 +290,7 @@ def test_how_pairs_are_distributed_is_enough() -> None:
     )
 
 
+@pytest.mark.long
 def test_steps_do_not_overflow() -> None:
     """Numbers beyond 64 bits: the same chances as by floats of the definition, up to the grid's size."""
     problem = PrivatePairProblem(PerGroupParameters(1e-3, num_groups=10**8), 1.0, 10**9)
@@ -307,6 +309,7 @@ def test_an_empty_table_draws_by_public_numbers_alone() -> None:
     )
 
 
+@pytest.mark.long
 def test_draws_follow_the_law_and_are_charged_before() -> None:
     from scipy.stats import chisquare
 

@@ -162,6 +162,7 @@ def by_recursion(
     return float(held[0]), float(held[2] - 2.0 * t * held[1] + t * t * held[0])
 
 
+@pytest.mark.long
 def test_moments_agree_with_the_recursion_over_users() -> None:
     for pairs, statistic in product(
         (random_pairs(1), many_users()), (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
@@ -239,6 +240,7 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
         )
 
 
+@pytest.mark.long_but("Objective.MEAN_RELATIVE")
 @pytest.mark.parametrize("objective", Objective)
 def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
     for (seed, rule), statistic, noise in product(
@@ -260,6 +262,7 @@ def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
         assert best.releases_nothing == (smallest == problem.error_of_nothing)
 
 
+@pytest.mark.long
 def test_no_pair_in_a_box_goes_below_its_bound() -> None:
     rng = np.random.default_rng(0)
     tight = 0
@@ -295,6 +298,7 @@ def test_keeping_a_group_is_not_monotone_in_the_number_of_groups() -> None:
     assert np.any((steps.min(axis=0) < -1e-6) & (steps.max(axis=0) > 1e-6))
 
 
+@pytest.mark.long
 def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
     selection = SelectionProblem(PerGroupProblem(many_users(), build_parameters(statistic=Statistic.SUM)))
     told: list[float] = []

@@ -71,6 +71,7 @@ def brute_force(curves, weights, budget):
     return least
 
 
+@pytest.mark.long
 def test_no_split_of_a_grid_is_better_and_no_bound_lies_above_it():
     for number in range(80):
         curves, weights, budget = random_plan(number)
@@ -92,6 +93,7 @@ def random_totals(number):
     )
 
 
+@pytest.mark.long_for("False-Program.OPENDP-NoiseKind.GAUSSIAN")
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 @pytest.mark.parametrize(
     ("whole", "program"), [(False, Program.OPENDP), (True, Program.PYTHON), (True, Program.OPENDP)]
@@ -200,22 +202,22 @@ def test_what_a_line_needs_is_inverted(noise):
         assert error[1] > wanted_values[0] * (1.0 - 1e-9)
 
 
-def test_the_least_largest_error_is_the_same_number_in_every_line():
-    for number in range(0, 60, 7):
-        curves, _, budget = random_plan(number)
-        wanted = np.full(len(curves), 3.0)
-        shares = split_by_largest_error(curves, wanted, budget)
-        assert shares.sum() == pytest.approx(1.0)
+@pytest.mark.long_but("7", "14")
+@pytest.mark.parametrize("number", range(0, 60, 7))
+def test_the_least_largest_error_is_the_same_number_in_every_line(number):
+    curves, _, budget = random_plan(number)
+    wanted = np.full(len(curves), 3.0)
+    shares = split_by_largest_error(curves, wanted, budget)
+    assert shares.sum() == pytest.approx(1.0)
 
-        def ratio(split, curves=curves, wanted=wanted, budget=budget):
-            v = budget.divide(split)
-            return max(
-                math.sqrt(c.find_best(v[j : j + 1]).squared_errors[0]) / wanted[j]
-                for j, c in enumerate(curves)
-            )
+    def ratio(split, curves=curves, wanted=wanted, budget=budget):
+        v = budget.divide(split)
+        return max(
+            math.sqrt(c.find_best(v[j : j + 1]).squared_errors[0]) / wanted[j] for j, c in enumerate(curves)
+        )
 
-        level = ratio(shares)
-        generator = np.random.default_rng(number)
-        for _ in range(200):
-            other = shares * np.exp(generator.normal(0.0, 0.3, shares.size))
-            assert ratio(other / other.sum()) >= level * (1.0 - 1e-4), number
+    level = ratio(shares)
+    generator = np.random.default_rng(number)
+    for _ in range(200):
+        other = shares * np.exp(generator.normal(0.0, 0.3, shares.size))
+        assert ratio(other / other.sum()) >= level * (1.0 - 1e-4), number

@@ -44,6 +44,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.long_but("public", "private")
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_plan_and_mean_say_one_number_for_one_setting(setting):
     of_mean = {"variance_source": VarianceSource.FROM_VALUES, **setting}
@@ -126,7 +127,7 @@ def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
         assert noise == pytest.approx(2.0 * (11.0 * h / kept_total) ** 2 * (p**2 + (1.0 - p) ** 2))
 
 
-@pytest.mark.thinned
+@pytest.mark.long_but("people like these-gaussian")
 @pytest.mark.parametrize("noise", [{}, {"mechanism": "gaussian", "delta": 1e-6}], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_plan_and_mean_say_one_number_if_users_are_clamped(setting, noise):
@@ -172,6 +173,7 @@ def mean_curve(number, noise):
     return line.curve, line.reference_value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("numbers", [range(8), pytest.param(range(8, 24), marks=pytest.mark.long)])
 def test_no_split_of_a_grid_is_better_with_means_on_their_tables_and_none_below_the_bound(numbers):
     for number in numbers:
@@ -195,6 +197,7 @@ def test_of_a_long_list_of_bounds_the_least_is_found_too():
     assert best.squared_errors == pytest.approx((alpha[:, None] + beta[:, None] * v).min(axis=0), rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("num_rows", "max_caps"), [(1_400, 2**10), pytest.param(140_000, 2**17, marks=pytest.mark.long)]
 )

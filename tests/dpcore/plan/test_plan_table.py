@@ -198,6 +198,7 @@ def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_wors
     assert table.convert_rank_v(v, NoiseKind.GAUSSIAN) == pytest.approx(3.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [Program.PIPELINEDP, Program.BIGQUERY])
 def test_a_quantile_in_a_tree_errs_as_on_its_page(program):
     (line,) = plan_lines_of("median", program=program)
@@ -277,6 +278,7 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
         plan_lines_of("median", program=Program.PIPELINEDP, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)
 
 
+@pytest.mark.long
 def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
     generator = np.random.default_rng(7)
     sizes = np.minimum(np.ceil(generator.pareto(1.2, 9_000)).astype(int), 300)

@@ -116,6 +116,7 @@ REPLACE = HistogramParameters(1.0, BINS, neighbours=Neighbours.REPLACE_USER)
 GAUSSIAN = HistogramParameters(1.0, BINS, noise=HistogramNoise.GAUSSIAN, delta=1e-3)
 
 
+@pytest.mark.long_but("replaced", "replaced too")
 @pytest.mark.parametrize(
     ("parameters", "one", "other", "at_least"),
     [
@@ -132,6 +133,7 @@ def test_the_copy_keeps_its_epsilon(parameters, one, other, at_least):
     assert at_least < found <= parameters.epsilon_choice
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mechanism", "parameters", "one", "other"),
     [
@@ -202,6 +204,7 @@ NOISES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mechanism", "law", "scale"), NOISES)
 def test_the_noise_follows_its_law(mechanism, law, scale):
     drawn = mechanism(np.zeros(DRAWS, dtype=np.int64))

@@ -55,6 +55,7 @@ def test_regret_by_enumeration() -> None:
             assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.long
 def test_regret_by_real_draws() -> None:
     problem = ChoiceProblem(SmoothMean(0.4), 0.2, 200)
     exact = choice.summarise_regret(problem, HISTOGRAM)

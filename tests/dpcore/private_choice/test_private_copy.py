@@ -290,6 +290,7 @@ def cap_regrets(problem, parameters, runs):
     return regrets_of(problem, bound, mean.capped_variance, parameters, runs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "key", ["online-retail-lines", "online-retail-invoices", "online-retail-customers-per-product"]
 )

@@ -44,6 +44,7 @@ def test_errors_are_those_user_by_user_and_no_bound_is_better() -> None:
             assert best <= item.compute_errors(histogram, fine).min() * (1 + 1e-12)
 
 
+@pytest.mark.long
 def test_a_draw_comes_near_the_best_bound_where_one_for_independent_rows_does_not() -> None:
     """By the law and the errors as they stand, over the samples with each user so often that there are 10,000."""
     found, independent = [], []

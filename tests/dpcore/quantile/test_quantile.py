@@ -105,6 +105,7 @@ def test_answer_at_inverts_the_distribution(base):
     assert float(out.cdf(np.inf)) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("base", list(BASES))
 def test_a_million_samples_follow_the_exact_density(base):
     out = quantile.compute_output(problem_of(base=base, epsilon=6.0), WeightKind.SMOOTH, 2.0)
@@ -380,6 +381,7 @@ def test_fewer_subsamples_are_drawn_where_there_are_many_rows_and_blocks_do_not_
     assert in_blocks.weighted_ranks == pytest.approx(full_output.weighted_ranks)
 
 
+@pytest.mark.long
 def test_nothing_underflows_at_epsilon_1000_with_a_million_values():
     generator = np.random.default_rng(4)
     values = Values(np.repeat(np.arange(250_000), 4), generator.normal(size=1_000_000))

@@ -26,6 +26,7 @@ def skewed_problem(epsilon=1.0, longest=60):
     )
 
 
+@pytest.mark.long
 def test_all_caps_are_tried_and_the_least_is_taken():
     problem = skewed_problem()
     choice = optimal_bound.best_bound(problem, WeightKind.CAP)

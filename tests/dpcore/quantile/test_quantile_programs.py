@@ -113,6 +113,7 @@ def _events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rows.csv").write_text("\n".join(["user_id,amount", *lines, ""]))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_events")
 @pytest.mark.slow
 def test_opendp_s_program_errs_as_the_card_says() -> None:
@@ -164,6 +165,7 @@ def walk_down(values: np.ndarray, q: float, scale: float, generator: np.random.G
     return 4.0 * (start + q * size) / 16**4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("program", "scale", "max_rows"),
     [(Program.PIPELINEDP, 4 * 2 / 9.0, 2), (Program.BIGQUERY, 4 * 5 / 9.0, 2)],
@@ -188,6 +190,7 @@ def test_a_tree_is_walked_as_google_s_library_walks_it(
     assert stats.ttest_ind(law.subsample_errors, errors, equal_var=False).pvalue > LEVEL
 
 
+@pytest.mark.long_but("Program.PYTHON", "Program.BIGQUERY")
 @pytest.mark.parametrize("program", list(Program))
 def test_page_and_program_have_one_bound(program: Program) -> None:
     answer = build_answer(SHOP, QuantileParameters(1.0, low=0.0, high=100.0, program=program))
@@ -205,6 +208,7 @@ def test_page_and_program_have_one_bound(program: Program) -> None:
         assert (answer.near_optimal, answer.solution.bound) == ("", 5.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("quantiles", "epsilon"), [("0.5", 1.0), ("0.9", 0.1), ("0.1, 0.5, 0.9", 0.3)])
 def test_the_best_known_mechanism_is_at_least_as_good_as_each_program(quantiles: str, epsilon: float) -> None:
     settings: dict[str, Any] = {"quantiles": quantiles, "low": 0.0, "high": 100.0}
@@ -233,6 +237,7 @@ def test_the_best_known_mechanism_is_at_least_as_good_as_each_program(quantiles:
     assert "permute-and-flip, tree of counts" in answer.methods.public_procedure
 
 
+@pytest.mark.long
 def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
     problem = pose(Program.PIPELINEDP, SHOP.values, 0.5, 1.0, 100.0)
     choice = optimal_bound.best_bound(problem, CAP)
@@ -249,6 +254,7 @@ def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
     )
 
 
+@pytest.mark.long
 def test_counts_give_a_bound_for_every_program_and_bigquery_keeps_its_own() -> None:
     settings: dict[str, Any] = {"low": 0.0, "high": 100.0, "bound_from": BoundFrom.COUNTS}
     solutions = {

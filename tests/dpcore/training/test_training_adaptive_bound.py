@@ -241,6 +241,7 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
 
 
 # With a strong signal the minimum is far, and steps grow; with a weak one they hardly do.
+@pytest.mark.long
 @pytest.mark.parametrize(("epsilon", "signal", "grown"), [(0.5, 1.0, 1.2), (20.0, 60.0, 3.0)])
 def test_training_is_the_rule_written_out(epsilon, signal, grown):
     rows = generate_rows(60, informative=2, signal=signal)

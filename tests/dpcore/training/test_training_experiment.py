@@ -205,6 +205,7 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     assert np.isnan(item.users_half_widths)
 
 
+@pytest.mark.long
 def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
     question = replace(
         on_splits(4, 2), cells=account.list_doubled_cells(6, includes_output_perturbation=True)
@@ -375,6 +376,7 @@ def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
     return 0.5 * np.sum(eigenvalues * ((start_share * optimum) ** 2 + variance * noise_gain))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("average", Average)
 @pytest.mark.parametrize("relation", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_VALUES])
 def test_the_excess_formula_against_runs(average, relation):

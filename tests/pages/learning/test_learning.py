@@ -141,6 +141,7 @@ def test_the_page_opens_where_a_cap_matters(name):
     assert best.users_capped > 0
 
 
+@pytest.mark.long
 def test_fields_and_epsilon_make_the_question_and_leave_the_axes(app):
     assert_answer(app, LearningParameters(DEFAULT_EPSILON).build_problem(SAMPLE.histogram))
     assert not errors(app)
@@ -320,6 +321,7 @@ def test_figure_2_is_the_mass_of_uncapped_users():
     assert set(drawn) > {f"α = {a:g}" for a in learning_population.FAMILY_ALPHAS}
 
 
+@pytest.mark.long
 def test_figure_3_is_exact_and_the_simulation_lies_over_it(app):
     open_tab(app, "Figure 3")
     app.number_input(key="learning.population_rows").set_value(2000)
@@ -366,6 +368,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(app):
     assert trace(chart(app, "learning_bound"), "Best bound")[0].size == 1
 
 
+@pytest.mark.long
 def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(app):
     finish(open_tab(app, "Cost of privacy"), "learning.cost_job")
     rows, smallest = trace(chart(app, "learning_cost"), "Smallest sum: cost of privacy")
@@ -403,6 +406,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(app
     assert trace(chart(app, "learning_cost"), "Smallest sum: cost of privacy")[0].size == 8
 
 
+@pytest.mark.long
 def test_degenerate_data_are_answered_on_every_tab(app):
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
         tiny = replace(SAMPLE, histogram=ContributionHistogram(sizes, users))

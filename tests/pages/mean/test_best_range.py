@@ -129,6 +129,7 @@ def test_hostile_values_are_drawn_or_refused_in_words():
                 assert np.all(np.isfinite(plot.columns["error"]))
 
 
+@pytest.mark.long
 def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     app = check(use_dataset(open_app("Mean"), SHOP).run())
     app.session_state["mean.tabs"] = "Range"
@@ -156,6 +157,7 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     assert f"{high}" not in read_shown_link(app)
 
 
+@pytest.mark.long
 def test_a_search_that_is_stopped_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch):
     work_waits_for_stop(monkeypatch)
     app = check(use_dataset(open_app("Mean"), SHOP).run())

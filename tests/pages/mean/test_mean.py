@@ -266,6 +266,7 @@ def test_weights_are_drawn_against_the_size_of_the_user():
     assert trace.y == pytest.approx(np.minimum(h, trace.x) / (trace.x * kept) * SAMPLE.histogram.num_rows)
 
 
+@pytest.mark.long
 def test_every_tab_answers_on_degenerate_data_and_without_values():
     app = open_app("Mean")
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
@@ -420,6 +421,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     assert choice_data["value_variance_label"] == "public input"
 
 
+@pytest.mark.long
 def test_a_point_outside_the_axes_is_said_and_can_be_brought_in():
     app = open_app("Mean")
     for source in ("Worst case", "Entered"):

@@ -250,6 +250,7 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(app):
     assert "tasks_use_best" not in [button.key for button in app.button]
 
 
+@pytest.mark.long
 def test_every_tab_is_drawn_for_every_source(app):
     enter_fields(app, source=TaskSource.HEAVY_TAILED, zipf_exponent=1.5)
     for loss in Loss:
@@ -294,6 +295,7 @@ def test_a_long_table_keeps_both_ends():
     )
 
 
+@pytest.mark.long
 def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(app, monkeypatch):
     open_tab(app, "Exact optimum")
     assert "Not computed yet" in shown_texts(app)
@@ -350,6 +352,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(app, monkeyp
     assert "would gain a further" not in shown_texts(app)
 
 
+@pytest.mark.long
 def test_private_counts_cost_what_dpcore_says(app):
     enter_fields(
         open_tab(app, "Private counts"), count_share=0.3, count_max_tasks=3, count_covers=False, count_seed=7
@@ -453,6 +456,7 @@ def test_a_single_user_has_no_logarithm(app):
     assert "The number of users must be a whole number between 2" in errors(app)
 
 
+@pytest.mark.long
 def test_the_experiment_runs_on_the_page(app):
     enter_fields(app, experiment_epsilons="5", experiment_users=300, experiment_repeats=2, experiment_seed=3)
     open_tab(app, "Experiment")

@@ -108,6 +108,7 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: Any) -> 
     assert not inside[high]
 
 
+@pytest.mark.long
 def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there() -> None:
     for statistic in Statistic:
         view = solve(SHOP, build_parameters(statistic))
@@ -310,6 +311,7 @@ def test_only_what_the_data_hold_is_offered() -> None:
     assert inputs.list_statistics(data(replace(plain, rows=None))) == [Statistic.USERS]
 
 
+@pytest.mark.long
 def test_the_page_goes_from_one_question_to_the_next() -> None:
     app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     _, l0, linf = find_best_pair(build_parameters())
@@ -352,6 +354,7 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     assert data(app).name != session.load_demonstration().name  # It does not take their place.
 
 
+@pytest.mark.long
 def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reduce.dataset, "MAX_PAIRS", 100)
     roles = Roles(TableKind.EVENTS, user="user_id", task="product", value="amount")
@@ -391,6 +394,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert "Private groups need the pairs" in errors(app)
 
 
+@pytest.mark.long
 def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
     sizes = group_pairs.summarise_pairs(SHOP.pairs)
     counted = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)

@@ -72,6 +72,7 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
     assert draw_plot(view).data
 
 
+@pytest.mark.long
 def test_the_answer_is_the_best_of_all_pairs(rows: Any) -> None:
     selection = Selection(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters()))
     least, l0, linf = min(

@@ -191,6 +191,7 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         assert not list_metrics(app)
 
 
+@pytest.mark.long
 def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     """Settings as TOML, program, script and report; the answer of the file of settings is that of the page."""
     parameters = PlanParameters(

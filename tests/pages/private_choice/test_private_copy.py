@@ -169,6 +169,7 @@ def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
     assert "σ² is empty because the release in use holds no values" in shown_texts(draw_release(app))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("title", "words"),
     [

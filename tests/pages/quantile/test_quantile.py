@@ -423,6 +423,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     assert (x, y) == (exact.bound, pytest.approx(exact.rank_error))
 
 
+@pytest.mark.long
 def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monkeypatch):
     monkeypatch.setattr(answer_answer, "MAX_FIRST_ROWS", 0)
     app = open_quantile_page()
@@ -507,6 +508,7 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     assert "Enter the edges of the bins" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
     app = open_quantile_page()
     for key, value, before, sentence in [
@@ -579,6 +581,7 @@ def test_a_poor_base_is_drawn_and_said():
     assert curve_values[-1] == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
     view = answer_for().solution
     sampled = core.simulate_answers(view.outputs, 5000)

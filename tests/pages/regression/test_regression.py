@@ -322,6 +322,7 @@ def test_an_uploaded_table_is_answered_and_labelled():
     assert f"{variance:.3g}" not in link
 
 
+@pytest.mark.long
 def test_what_was_entered_for_one_table_is_asked_anew_with_the_next():
     app = enter_bounds(with_upload(), 2.0, 977.0)
     assert "What range can a label have?" not in shown_texts(app)

@@ -206,6 +206,7 @@ def test_curves_follow_epsilon_and_stop_when_told() -> None:
         assert len(curve.x) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["quantile", "per_group"])
 def test_slow_questions_are_worked_out_at_few_epsilons(name: str) -> None:
     comparison = compare_bounds(name)

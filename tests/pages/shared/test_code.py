@@ -308,6 +308,7 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
         assert abs(names["total"] - clamped) <= 20.8 * names["HIGH"] / names["EPSILON"]
 
 
+@pytest.mark.long_but("Program.PYTHON")
 @pytest.mark.parametrize("library", [Program.OPENDP, Program.PYTHON])
 def test_the_program_on_the_page_runs_as_it_stands(library: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     app = with_events("Sum and count")

@@ -58,6 +58,7 @@ SECRET = dataclasses.replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIV
 SKEWED = ContributionHistogram(sizes=[1, 2, 5, 40, 300], users=[400, 90, 40, 12, 2])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
 def test_all_pages_find_one_number_for_one_setting(histogram):
     """Twenty settings side by side: a mean under each, on every page that answers it, and over ε on *Compare*."""
@@ -158,6 +159,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
             )
 
 
+@pytest.mark.long
 def test_all_pages_find_one_bound_for_one_quantile_or_learner():
     """Twenty settings each: the page, *Compare* over ε, a call, and what a draw aims at."""
     few = SHOP.values.user_codes < 12
@@ -279,6 +281,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     assert "*Mean* finds" not in shown_texts(app)
 
 
+@pytest.mark.long
 def test_a_setting_that_is_entered_once_holds_on_all_pages():
     app = check(use_dataset(open_app("Mean"), SECRET).run())
     enter_range(app, 2.0, 80.0)
@@ -306,6 +309,7 @@ def test_a_setting_that_is_entered_once_holds_on_all_pages():
     assert app.number_input(key="per_group.delta").value == 1e-8
 
 
+@pytest.mark.long
 def test_the_range_beside_a_demonstration_is_about_that_alone():
     app = check(open_app("Mean").run())
     assert data(app).values is None
@@ -328,6 +332,7 @@ def test_a_range_of_private_values_is_forgotten_with_them():
     assert app.session_state["per_group.upper"] is None
 
 
+@pytest.mark.long_but("Sum and count-total-BoundPurpose.SUM")
 @pytest.mark.parametrize(
     ("title", "name", "wanted"),
     [("Mean", "mean", BoundPurpose.CAP), ("Sum and count", "total", BoundPurpose.SUM)],
@@ -366,6 +371,7 @@ def test_nothing_is_drawn_where_nothing_needs_it():
         assert not [button for button in app.button if button.key == "mean_card_draw"]
 
 
+@pytest.mark.long
 def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data():
     """Two private tables, one sentence; it goes with the draw."""
     cost_texts = set()

@@ -514,6 +514,7 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
     assert data(new) == data(app)
 
 
+@pytest.mark.long
 def test_further_value_columns_and_the_lines_of_a_plan_come_back() -> None:
     frame = read_csv(samples.FOLDER / "support_tickets.csv")
     columns = {"user": "customer", "value": "words", "further_values": ("hours_waited", "years")}
@@ -531,6 +532,7 @@ def test_further_value_columns_and_the_lines_of_a_plan_come_back() -> None:
     assert [metric.value for metric in list_metrics(new)] == before
 
 
+@pytest.mark.long
 def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -546,6 +548,7 @@ def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     assert new.selectbox(key="your_data.upload_role_user").value == "user_id"
 
 
+@pytest.mark.long
 def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_named() -> None:
     rng = np.random.default_rng(1)
     codes = np.repeat(np.arange(40), 1 + np.arange(40) % 4)

@@ -183,6 +183,7 @@ def test_per_group_says_the_best_pair_and_which_bound_fell() -> None:
     assert answer_at("per_group", 0.01).startswith("At ε = 0.01 no pair is worth its noise")
 
 
+@pytest.mark.long
 def test_plan_names_the_line_that_needs_most_and_more_lines_are_as_wanted_with_more_budget() -> None:
     answer_texts = [answer_at("plan", epsilon) for epsilon in (1.0, 10.0, 100.0)]
     assert all(text.startswith("**Rows per group**") for text in answer_texts)
@@ -384,6 +385,7 @@ def follow(app: AppTest) -> AppTest:
     return check(app.run())
 
 
+@pytest.mark.long
 def test_the_tour_on_the_real_pages() -> None:
     app = open_on_dataset(SECRET, "Mean")
     enter_range(app, 2.0, 40.0)

@@ -126,6 +126,7 @@ def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
     assert origin.name == "zipf"
 
 
+@pytest.mark.long
 def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     app = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")), "Heavy users")
     assert "computed from private data" in shown_texts(app)

@@ -120,6 +120,7 @@ def test_epsilon_is_there_on_the_first_run_of_the_next_page():
         assert not errors(app)
 
 
+@pytest.mark.long
 def test_the_bound_and_the_answers_survive_page_switches_and_new_data_clear_the_bound():
     app = open_app("Home")
     check(app.number_input(key="start.bound").set_value(50.0).run())

@@ -146,6 +146,7 @@ def test_the_default_sample_is_answered_by_the_core():
     assert_answer(open_app(TITLE), problem_of(ROWS, EPSILON, is_integer=True))
 
 
+@pytest.mark.long
 def test_every_mechanism_and_measure():
     app = enter(open_app(TITLE), keys.EPSILON, 0.1)
     for mechanism in NoiseKind:
@@ -351,6 +352,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert "lower=-5" in read_shown_link(app)
 
 
+@pytest.mark.long
 def test_four_strategies_are_drawn_and_simulated():
     app = open_tab(open_app(TITLE), "total", "Four ways to choose a bound")
     enter(app, "total.runs", 400)

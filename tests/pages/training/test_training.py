@@ -128,6 +128,7 @@ def read_curve(figure, name: str):
     return np.asarray(plot_trace.x), np.asarray(plot_trace.y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", Measure)
 @pytest.mark.parametrize("over", ScoreUnit)
 def test_the_figure_has_every_method_with_its_band_and_the_references(full_solution, measure, over):
@@ -163,6 +164,7 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(full_solut
     assert low < min(floor, guess) <= max(floor, guess) < high
 
 
+@pytest.mark.long
 def test_the_axis_stays_while_the_budget_moves(full_solution):
     other_solution = build_solution(replace(PARAMETERS, epsilon=7.0, runs=3))
     assert other_solution.table.scores[0, 0, 1, 0, 0] != full_solution.table.scores[0, 0, 1, 0, 0]
@@ -240,6 +242,7 @@ def test_a_budget_that_is_too_small_is_said_so(full_solution):
             )
 
 
+@pytest.mark.long
 def test_other_losses_paces_and_relations_are_drawn(full_solution):
     for changes in (
         {"loss": LossKind.SQUARED},
@@ -262,6 +265,7 @@ def test_labels_on_one_side_are_an_input_error():
         make_experiment(replace(PARAMETERS, positive_above=3.0))
 
 
+@pytest.mark.long
 def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
     parameters = replace(PARAMETERS, runs=12)
     seen: list[Table] = []
@@ -324,6 +328,7 @@ def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -
     assert seen >= 2
 
 
+@pytest.mark.long
 def test_the_page_shows_what_the_core_finds(page, full_solution):
     app = open_tab(page, "Behind the answer")
     assert_methods(
@@ -350,6 +355,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
     assert "A bound that follows the users." in shown_texts(app)
 
 
+@pytest.mark.long
 def test_a_slider_moved_back_has_its_answer_at_once(page):
     app = open_tab(page, "Behind the answer")
     page_text_before, result = shown_texts(app), app.session_state[JOB].result
@@ -360,6 +366,7 @@ def test_a_slider_moved_back_has_its_answer_at_once(page):
     assert shown_texts(app) == page_text_before
 
 
+@pytest.mark.long
 def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     begun: list[int] = []
 
@@ -399,6 +406,7 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     assert answers.get_result(generated.session_state[JOB].request) is None
 
 
+@pytest.mark.long
 def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     app = open_tab(page, "Release")
     assert "Spent on these data" not in shown_texts(app)
@@ -450,6 +458,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     wait_for_runs(check(app.number_input(key="training.data_seed").set_value(1).run()))
 
 
+@pytest.mark.long
 def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     work_waits_for_stop(monkeypatch)
     app = open_app(TITLE, **LINK)
@@ -556,6 +565,7 @@ def _cut(loaded):
     upload.show_label_rule(loaded, 2.5)
 
 
+@pytest.mark.long
 def test_a_large_table_has_a_first_look(monkeypatch):
     # With a threshold of forty rows the small table is a large one; its whole runs wait until Stop.
     monkeypatch.setattr(experiment, "MAX_FIRST_LOOK_ROWS", 20)
@@ -595,6 +605,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         assert "9 runs of every method at every bound" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_ranges_of_public_rows_are_proposed():
     app = with_upload(public=True)
     assert app.number_input(key="training.range_low_minutes").value == 0.0
@@ -606,6 +617,7 @@ def test_ranges_of_public_rows_are_proposed():
     )
 
 
+@pytest.mark.long
 def test_the_script_reads_the_table_and_prints_what_the_card_says(report_contents, tmp_path):
     app = with_upload(public=True)
     app.session_state["training.tabs"] = "Downloads"
@@ -621,6 +633,7 @@ def test_the_script_reads_the_table_and_prints_what_the_card_says(report_content
         assert f"{label}: {value}" in printed
 
 
+@pytest.mark.long
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
     monkeypatch.setattr(access, "is_served", lambda: True)
     monkeypatch.setattr(limits, "MAX_DEMO_RUNS", 3)

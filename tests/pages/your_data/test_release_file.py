@@ -46,6 +46,7 @@ def open_release(epsilon: float = AMPLE_EPSILON, **settings) -> AppTest:
     return release_copy(app, epsilon)
 
 
+@pytest.mark.long_but("Gaussian")
 @pytest.mark.parametrize(
     "settings",
     [
@@ -106,6 +107,7 @@ def test_whoever_knows_better_than_the_label_is_believed(choice):
     assert dataset.release is None
 
 
+@pytest.mark.long_but("epsilon = 0.1-epsilon = 0", "discrete Laplace-[click](https://evil.example)")
 @pytest.mark.parametrize(
     ("old", "new"),
     [

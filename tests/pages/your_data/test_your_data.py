@@ -163,6 +163,7 @@ def test_a_file_can_be_discarded():
     assert data(app) is dataset_before
 
 
+@pytest.mark.long
 def test_a_file_that_waits_for_its_columns_survives_page_switches():
     app = upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")
     check(app.selectbox(key="your_data.upload_role_" + "value").set_value("(none)").run())
@@ -185,6 +186,7 @@ def test_uploads_are_private_until_the_person_says_otherwise_and_the_next_one_ag
     assert "do not publish" in shown_texts(app).lower()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "table", [None, b"size,users\n1,1\n", b"size,users\n7,2\n", b"size,users\n1000000000000,3\n"]
 )
@@ -201,6 +203,7 @@ def test_every_axis_of_the_distribution_has_its_range(table):
         assert after[0] < after[1] <= before[1] + 0.1
 
 
+@pytest.mark.long
 def test_a_session_made_on_a_file_is_what_the_widgets_leave():
     # `driving.open_on_file` stands for these runs in tests of other pages.
     driven = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop.csv")), "Quantile")
