@@ -139,7 +139,7 @@ def read_page(setting: Setting) -> list[tuple[str, str]]:
         link["neighbours"] = Neighbours.ADD_OR_REMOVE_USER.value
     app = driving.open_app(PAGES[setting.call], link="1", data="shop-events", **link)
     driving.finish(app, "quantile.search_job")
-    return [(metric.label, metric.value) for metric in driving.metrics_of(app)]
+    return [(metric.label, metric.value) for metric in driving.list_metrics(app)]
 
 
 def read_command(setting: Setting) -> list[float]:

@@ -332,21 +332,21 @@ def measure_range(table: Table) -> ErrorsByWay:
         return RangeProblem(1.0, epsilon, UNIT, FARTHEST, users=users, **public_knowledge)  # type: ignore[arg-type]
 
     errors_by_way: ErrorsByWay = {
-        "draw, a typical value known": lambda e: _range_costs.cost_draw(
+        "draw, a typical value known": lambda e: _range_costs.compute_draw_cost(
             values_table, make_problem(e, centre=typical)
         ),
-        "draw, nothing known": lambda e: _range_costs.cost_draw(values_table, make_problem(e)),
-        "DP quantiles 0.005 and 0.995": lambda e: _range_costs.cost_quantiles(
+        "draw, nothing known": lambda e: _range_costs.compute_draw_cost(values_table, make_problem(e)),
+        "DP quantiles 0.005 and 0.995": lambda e: _range_costs.compute_quantile_cost(
             values_table, make_problem(e, centre=typical)
         ),
-        "log bins (ApproxBounds), simulated": lambda e: _range_costs.cost_bins(
+        "log bins (ApproxBounds), simulated": lambda e: _range_costs.compute_bin_cost(
             values_table, make_problem(e, centre=typical)
         ),
-        "a guess, twice as wide": lambda e: _range_costs.cost_guess(values_table, 2.0),
-        "a guess, ten times as wide": lambda e: _range_costs.cost_guess(values_table, 10.0),
+        "a guess, twice as wide": lambda e: _range_costs.compute_guess_cost(values_table, 2.0),
+        "a guess, ten times as wide": lambda e: _range_costs.compute_guess_cost(values_table, 10.0),
     }
     if float(values_table.values.values.min()) >= 0.0 and typical < 500.0:
-        errors_by_way["draw, L = 0 known"] = lambda e: _range_costs.cost_draw(
+        errors_by_way["draw, L = 0 known"] = lambda e: _range_costs.compute_draw_cost(
             values_table, make_problem(e, lower=0.0)
         )
     return errors_by_way
@@ -633,7 +633,7 @@ def print_weights_and_margins(tables: list[Table]) -> None:
         users = float(f"{values_table.users:.0e}")
 
         def cost(problem_class: type[RangeProblem], epsilon: float) -> float:
-            return _range_costs.cost_draw(
+            return _range_costs.compute_draw_cost(
                 values_table, problem_class(1.0, epsilon, UNIT, FARTHEST, typical, users=users)
             )
 

@@ -71,14 +71,14 @@ class BoundSelection:
     Attributes:
         request: What is selected; None if something is missing.
         card: The card with what was selected for it last; None before.
-        missing: What must be entered before, or why no bound can be selected; None if nothing is missing.
+        missing_input: What must be entered before, or why no bound can be selected; None if nothing is missing.
         aim_sentence: What the selection takes otherwise than the card, a sentence; empty for nothing.
         public_fields: The question of the fields of public numbers that are drawn beside the button, and their names.
     """
 
     request: SelectionRequest | None
     card: Answer | None = None
-    missing: MissingInput | None = None
+    missing_input: MissingInput | None = None
     aim_sentence: str = ""
     public_fields: QuestionFields = NO_FIELDS
 
@@ -130,8 +130,8 @@ class BoundSelection:
 
         If no field of the page supplies what is missing, show only what that is.
         """
-        if self.missing is not None and not self.missing.setting_names:
-            st.markdown(f":small[{self.missing.sentence}]")
+        if self.missing_input is not None and not self.missing_input.setting_names:
+            st.markdown(f":small[{self.missing_input.sentence}]")
             return
         button_label = "Choose with DP…" if self.card is None else "Choose again with DP…"
         is_open = actions.draw_opening_button(button_label, button_key, type=button_type, help=STEP_HELP)
@@ -150,7 +150,7 @@ class BoundSelection:
                 fields.draw_fields(question, *field_names)
                 with st.popover("More", icon=":material/tune:"):
                     fields.draw_fields(QUESTION, "largest", "margin")
-            expected_text = self.cost_text if self.missing is None else self.missing.sentence
+            expected_text = self.cost_text if self.missing_input is None else self.missing_input.sentence
             st.markdown("\n\n".join(filter(None, (f":small[{expected_text}]", self.dropped_text))))
             if request is not None:
                 actions.draw_confirmation(
@@ -304,7 +304,7 @@ def _ask_for_missing(
         return None
     if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.setting_names):
         public_fields = NO_FIELDS
-    return BoundSelection(None, missing=missing, public_fields=public_fields)
+    return BoundSelection(None, missing_input=missing, public_fields=public_fields)
 
 
 def _describe_aim(card: Answer, request: SelectionRequest) -> str:
@@ -404,9 +404,11 @@ def _show_range_dialog() -> None:
     epsilon = problem.epsilon_release
     request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
     st.markdown(words.describe_range_cost(problem))
-    label = f"Draw {'L and U' if problem.lower is None else 'U'} (ε = {format_rounded_up(problem.epsilon)})"
+    button_label = (
+        f"Draw {'L and U' if problem.lower is None else 'U'} (ε = {format_rounded_up(problem.epsilon)})"
+    )
     button_key = "private_range_draw"
-    if actions.draw_opening_button(label, button_key, is_main=True) and actions.draw_confirmation(
+    if actions.draw_opening_button(button_label, button_key, is_main=True) and actions.draw_confirmation(
         button_key, actions.select_privately, request, request, request.facts
     ):
         page_run.note_dialog_closed()

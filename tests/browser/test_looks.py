@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.shared.base import catalogue
-from tests.browser.accessible import violations
+from tests.browser.accessible import list_violations
 from tests.browser.browser import enter, press, settle
 from tests.browser.test_first_screen import (
     NARROW,
@@ -53,7 +53,7 @@ def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(
     with_private_events(page, app_url)
     page.emulate_media(color_scheme="dark")
     settle(page)
-    assert violations(page, "[data-testid='stSidebar']", dark=True) == []
+    assert list_violations(page, "[data-testid='stSidebar']", dark=True) == []
     page.set_viewport_size(NARROW)
     for spec in pages:
         if spec.name == "training":  # In its own journey.

@@ -118,7 +118,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
 
 
 def _label_method(method: Method, reach: float) -> str:
-    """Return a method's label for the axis, in HTML, with its reach unless the bound follows or the reach is NaN."""
+    """Return a method's axis label, in HTML, with its reach unless the bound is followed or the reach is not finite."""
     label_lines = textwrap.wrap(method.label, 12)
     if method is not Method.FOLLOWED and math.isfinite(reach):
         label_lines.append(f"h = {wording.entered(reach)}")

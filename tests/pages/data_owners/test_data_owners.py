@@ -36,14 +36,14 @@ from pages.data_owners import contents, question, upload
 from pages.shared.base import keys
 from pages.shared.report import report_content
 from tests.pages.driving import (
-    address_of,
     check,
     errors,
-    figure_keys,
     finish,
+    list_figure_keys,
     open_app,
     open_tab,
     raw_texts,
+    read_address,
     shown_texts,
 )
 from tests.pages.reporting import REPORT_TIME
@@ -378,7 +378,7 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     check(app.selectbox(key="data_owners.personal_part").set_value(PersonalPart.NOTHING).run())
     assert "29 owners of 1,000 records each" in shown_texts(app)
     assert answer.CAVEAT not in raw_texts(app)
-    assert "owners_map" in figure_keys(app)
+    assert "owners_map" in list_figure_keys(app)
     check(app.number_input(key="data_owners.owners").set_value(20.0).run())
     assert "## Train alone: joining does not pay for 20 owners." in raw_texts(app)
     for tab in ("Bounds", "Unequal owners", "Downloads", "How this is computed"):
@@ -389,7 +389,7 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     check(app.run())
     check(app.button(key="owners_train").click().run())
     app = finish(app, "data_owners.training_job")
-    assert "owners_accuracy" in figure_keys(app)
+    assert "owners_accuracy" in list_figure_keys(app)
     assert "**Joint privacy against full privacy:** above in 1 of 1" in raw_texts(app)
     open_tab(app, "data_owners", "Downloads")
     assert "accuracies of the last training. Their label: *public input*" in shown_texts(app)
@@ -399,13 +399,13 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     # A table of one's own: its accuracies are as private as it is, and those of the digits are gone.
     app.session_state["data_owners.train_on"] = RecordSource.UPLOAD
     check(app.run())
-    assert "owners_accuracy" not in figure_keys(app)
+    assert "owners_accuracy" not in list_figure_keys(app)
     app.session_state["data_owners.loaded"] = make_own_table()
     check(app.run())
     assert "30 records of 2 owners" in shown_texts(app)
     check(app.button(key="owners_train").click().run())
     app = finish(app, "data_owners.training_job")
-    assert "owners_accuracy" in figure_keys(app)
+    assert "owners_accuracy" in list_figure_keys(app)
     assert "Do not publish" in raw_texts(app)
     # One relation for each: the training's own, and what its ε is by the one of the bounds.
     assert "whose records are zeroed" in shown_texts(app)
@@ -418,15 +418,15 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     app.session_state["data_owners.unit"] = Unit.RECORD
     open_tab(app, "data_owners", "Downloads")
     assert "owners_report_public_html" in {button.key for button in app.get("download_button")}
-    assert {"owners", "records"} & set(address_of(app)) == set()
+    assert {"owners", "records"} & set(read_address(app)) == set()
     check(app.number_input(key="data_owners.owners").set_value(0.5).run())
     assert "The number of owners n must be a whole number" in errors(app)
-    assert "owners_map" not in figure_keys(app)
+    assert "owners_map" not in list_figure_keys(app)
     check(app.number_input(key="data_owners.owners").set_value(30.0).run())
     app.session_state["data_owners.source"] = OwnersSource.DATA
     app.session_state["data_owners.unit"] = Unit.OWNER
     open_tab(app, "data_owners", "Unequal owners")
-    assert "owners_cap" in figure_keys(app)
+    assert "owners_cap" in list_figure_keys(app)
     assert app.session_state[keys.PAGE_PARAMETERS].source is OwnersSource.DATA
     app.session_state["data_owners.unit"] = Unit.USER
     app.session_state["data_owners.records_per_user"] = 1e9

@@ -30,7 +30,17 @@ from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
 from dpcore.examples_per_user.owners import Ownership, generate_ownership, select_most_records
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 from pages.shared.session import session
-from tests.pages.driving import chart, check, errors, finish, go, metrics_of, open_app, open_tab, shown_texts
+from tests.pages.driving import (
+    chart,
+    check,
+    errors,
+    finish,
+    go,
+    list_metrics,
+    open_app,
+    open_tab,
+    shown_texts,
+)
 
 PAGE = "User-level DP-SGD"
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
@@ -54,7 +64,7 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
     app = finish(open_app(PAGE), "examples_per_user.exact_job")
     texts = shown_texts(app)
     assert answer.headline in texts
-    text = " ".join(str(metric) for metric in metrics_of(app))
+    text = " ".join(str(metric) for metric in list_metrics(app))
     best = answer.solution.best_candidate
     assert wording.number(round_up(best.multiplier), 4) in text
     assert "at most" not in text
@@ -228,7 +238,7 @@ def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown
     app = finish(app, "examples_per_user.owners_job", "examples_per_user.exact_job")
     pairs = samples.load("shop-events").pairs
     kept = select_most_records(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
-    texts = shown_texts(app) + " ".join(str(metric) for metric in metrics_of(app))
+    texts = shown_texts(app) + " ".join(str(metric) for metric in list_metrics(app))
     assert wording.number(kept.num_kept) in texts
     assert "does not protect that somebody is there" in texts
     check(app.number_input(key="examples_per_user.owners_bound").set_value(0.5).run())

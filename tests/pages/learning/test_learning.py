@@ -36,10 +36,10 @@ from tests.pages.driving import (
     errors,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_metrics,
     open_app,
     read_answer,
+    read_shown_link,
     shown_texts,
     trace,
 )
@@ -123,7 +123,7 @@ def assert_answer(app: AppTest, problem: optimal_cap.BiasProblem) -> None:
     """The page shows the answer of this problem, in the figure and behind the answer."""
     assert_drawn(lambda name: trace(chart(app, "learning_bound"), name), problem)
     best = optimal_cap.find_best_cap(problem)
-    assert [metric.value for metric in metrics_of(app)] == [
+    assert [metric.value for metric in list_metrics(app)] == [
         wording.counted(best.max_contributions, "row"),
         *(
             wording.number(item)
@@ -241,7 +241,7 @@ def test_an_own_bound_moves_only_its_marker(app, monkeypatch):
     monkeypatch.setattr(optimal_cap, "find_best_cap", None)
     check(app.number_input(key="learning.own_bound").set_value(9).run())
     assert trace(chart(app, "learning_bound"), "Your own bound")[0] == [9]
-    assert "own_bound=9" in link_of(app)
+    assert "own_bound=9" in read_shown_link(app)
     check(app.number_input(key="learning.own_bound").set_value(None).run())
     assert "Your own bound" not in [t["name"] for t in chart(app, "learning_bound")["data"]]
 
@@ -302,7 +302,7 @@ def test_an_epsilon_is_named_from_which_on_the_sum_is_below_one(app):
     enter_fields(app, epsilon=0.001)
     assert "promises nothing" in shown_texts(app)
     check(app.button(key="learning_epsilon_use").click().run())
-    assert float(metrics_of(app)[1].value) < 1.0
+    assert float(list_metrics(app)[1].value) < 1.0
 
 
 def test_figure_2_is_the_mass_of_uncapped_users():

@@ -51,10 +51,10 @@ from tests.pages.driving import (
     errors,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_metrics,
     open_app,
     read_answer,
+    read_shown_link,
     shown_texts,
     trace,
 )
@@ -219,7 +219,7 @@ def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(app, monk
     monkeypatch.setattr(core, "WeightComparison", None)
     app.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
     check(app.number_input(key="multitask.delta").set_value(1e-8).run())
-    budget = {metric.label: metric.value for metric in metrics_of(app)}["User budget β"]
+    budget = {metric.label: metric.value for metric in list_metrics(app)}["User budget β"]
     assert budget == wording.number(compute_exact_budget(PrivacyTarget(0.1, 1e-8)))
     assert chart(app, "many_tasks_weights") == figure_before
 
@@ -360,7 +360,7 @@ def test_private_counts_cost_what_dpcore_says(app):
     rest = TaskProblem(problem.graph, 0.7 * problem.budget)
     with_slack = WeightRule(0.5).allocate(rest, counts.usable_counts).total_bound
     plain = WeightRule(0.5).allocate(problem).total_bound
-    metrics = {m.label: m.value for m in metrics_of(app)}
+    metrics = {m.label: m.value for m in list_metrics(app)}
     assert metrics["Total bound with n̂ + s"] == f"{wording.number(with_slack / plain)}×"
     assert (
         metrics["Cost factor"]
@@ -398,7 +398,7 @@ def test_tasks_of_private_data_are_taken_and_private(app):
     enter_fields(app, source=TaskSource.DATA)
     assert cards.BADGE_BY_DISCLOSURE[Disclosure.PRIVATE][0] in shown_texts(app)
     assert "release them first" in shown_texts(app)
-    assert "source=data" in link_of(app)
+    assert "source=data" in read_shown_link(app)
     # A name that stands in private rows alone has a number; one of a public list is shown.
     open_tab(app, "Users and tasks")
     assert set(app.dataframe[0].value["Name"]) == {f"task {task}" for task in range(len(private.task_names))}

@@ -23,7 +23,7 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import Selection
 from dpcore.per_group.selection_rules import SelectionRule
-from tests.pages.driving import chart, check, errors, finish, link_of, open_app, open_tab, trace
+from tests.pages.driving import chart, check, errors, finish, open_app, open_tab, read_shown_link, trace
 from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
 
 
@@ -193,7 +193,7 @@ def test_the_page_selects_groups_privately_in_a_job() -> None:
     finish(app, "per_group.job")
     assert "Scaling users instead, of at most " in app.button(key="per_group_card_alternative").label
     assert trace(chart(app, "per_group_error"), "Best pair")
-    assert "selection=truncated+geometric" in link_of(app)
+    assert "selection=truncated+geometric" in read_shown_link(app)
     open_tab(app, "per_group", "Which groups survive")
     assert trace(chart(app, "per_group_survival"), "Best pair")
     check(app.number_input(key="per_group.selection_share").set_value(2.0).run())

@@ -27,19 +27,19 @@ from dpcore.private_choice.scores import MAX_TOTAL_USERS, SmoothMean
 from pages.shared.base import catalogue, keys
 from pages.shared.session import links, session
 from tests.pages.driving import (
-    address_of,
+    build_app,
     check,
     confirm,
     data,
     enter_range,
     errors,
     go,
-    new_app,
     open_app,
+    read_address,
     read_answer,
     release_copy,
     shown_texts,
-    with_data,
+    use_dataset,
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
@@ -52,7 +52,7 @@ def secret_data(histogram: ContributionHistogram = SECRET) -> Dataset:
 
 
 def on_private_data(title: str = "Data", histogram: ContributionHistogram = SECRET) -> AppTest:
-    return check(with_data(new_app(title), secret_data(histogram)).run())
+    return check(use_dataset(build_app(title), secret_data(histogram)).run())
 
 
 def solve_choice(histogram: ContributionHistogram = SAMPLE.histogram, **settings) -> PrivateSolution:
@@ -264,13 +264,13 @@ def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     release_copy(app)
     assert "Here until this page is closed or loaded anew" in shown_texts(app)
     assert "Counted in this window alone" in shown_texts(app)
-    address = address_of(app)
+    address = read_address(app)
     assert links.UPLOAD_MARK in address
     # Loaded anew, the account begins at 0, and that is said.
     anew = open_app("Data", **address)
     said = {problem.message for problem in anew.session_state[keys.LINK_PROBLEMS]}
     assert said == {links.DATA_GONE, links.SPENT_GONE}
-    assert links.SPENT_MARK not in address_of(anew)
+    assert links.SPENT_MARK not in read_address(anew)
 
 
 def test_what_the_costs_are_computed_from_is_said_of_these_data():
@@ -311,7 +311,7 @@ def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     ],
 )
 def test_the_address_of_the_former_page_leads_to_the_page_of_the_release(link, title):
-    app = new_app(title)
+    app = build_app(title)
     app._page_hash = calc_hash(catalogue.PRIVATE_SELECTION_STEP.url_path)
     for name, text in {"link": "1", "epsilon": "0.7", "data": "shop-events", **link}.items():
         app.query_params[name] = text

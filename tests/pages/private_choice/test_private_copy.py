@@ -34,11 +34,11 @@ from tests.pages.driving import (
     enter_range,
     errors,
     go,
-    link_of,
-    metrics_of,
-    on_file,
+    list_metrics,
     open_app,
+    open_on_file,
     open_tab,
+    read_shown_link,
     shown_texts,
     upload,
     use,
@@ -77,7 +77,7 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_private_file(title: str = "Data") -> AppTest:
     """The app with the private file loaded, on a page."""
-    app = on_file(SECRET.encode(), title, "secret.csv")
+    app = open_on_file(SECRET.encode(), title, "secret.csv")
     assert data(app).is_private
     assert data(app).values is not None
     return app
@@ -140,7 +140,7 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
     check(app.number_input(key="mean.lower").set_value(0.0).run())
     assert "U is empty because the release in use holds no values" in shown_texts(app)
     check(app.number_input(key="mean.upper").set_value(80.0).run())
-    assert metrics_of(app)
+    assert list_metrics(app)
     assert "empty because" not in shown_texts(app)
     assert "are clamped:" not in shown_texts(app)
     assert "All values lie inside" not in shown_texts(app)
@@ -149,7 +149,7 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
 def test_bounds_entered_without_values_in_sight_stay() -> None:
     # A histogram shows no values: bounds entered beside it are the person's own.
     histogram = "size,users\n1,300\n5,40\n30,3\n"
-    app = on_file(histogram.encode(), "Mean")
+    app = open_on_file(histogram.encode(), "Mean")
     assert app.number_input(key="mean.lower").value is None
     enter_range(app, 0.0, 7.0)
     app = go(draw_release(app), "Mean")
@@ -214,7 +214,7 @@ def test_no_private_number_is_left_on_any_page() -> None:
 
 def read_all_texts(app: AppTest) -> str:
     tables = " ".join(element.value.to_string() for element in (*app.dataframe, *app.table))
-    return f"{shown_texts(app)}\n{tables}\n{link_of(app)}"
+    return f"{shown_texts(app)}\n{tables}\n{read_shown_link(app)}"
 
 
 def test_epsilons_add_up_and_stay_on_screen() -> None:
@@ -275,7 +275,7 @@ def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyP
 
 def test_the_link_names_a_release_only_as_such() -> None:
     app = draw_release(open_private_file())
-    link = link_of(app)
+    link = read_shown_link(app)
     assert "data=dp-release" in link
     digits = link.replace("127.0.0.1:8501", "").replace("link=1", "")
     assert "2017" not in digits

@@ -42,14 +42,14 @@ from tests.pages.driving import (
     errors,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_metrics,
     open_app,
     open_tab,
     read_answer,
+    read_shown_link,
     shown_texts,
     trace,
-    with_data,
+    use_dataset,
     work_waits_for_stop,
 )
 
@@ -407,7 +407,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     assert job.is_running
     assert answer_answer.SENTENCE_BY_STAGE[Stage.FIRST] in app.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
-    assert metrics_of(app)[0].value == wording.counted(smooth.bound, "row")
+    assert list_metrics(app)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
     job.stop()
     finish_searches(app)
@@ -453,10 +453,10 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     ]
     assert session.DEMONSTRATION_LABEL in notes
     assert data(app).values is None
-    assert f"data={session.DEFAULT_SAMPLE}" in link_of(app)
+    assert f"data={session.DEFAULT_SAMPLE}" in read_shown_link(app)
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
     assert [app.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
-    assert metrics_of(app)[0].value == answer_for().numbers[0].text
+    assert list_metrics(app)[0].value == answer_for().numbers[0].text
     open_tab(app, "quantile", "Where the answer falls")
     for key in ("quantile_density", "quantile_near"):
         notes = [note["text"].replace("<br>", " ") for note in chart(app, key)["layout"]["annotations"]]
@@ -464,11 +464,11 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
 
 
 def test_private_values_are_asked_for_their_range_and_labelled():
-    app = check(with_data(open_app("Quantile"), PRIVATE).run())
+    app = check(use_dataset(open_app("Quantile"), PRIVATE).run())
     app = check(app.selectbox(key="quantile.program").set_value(Program.BEST.value).run())
     assert "What range can a value have?" in shown_texts(app)
     assert "Enter L and U" in shown_texts(app)
-    assert not metrics_of(app)
+    assert not list_metrics(app)
     app.number_input(key="quantile.low").set_value(0.0)
     finish_searches(check(app.number_input(key="quantile.high").set_value(1.0).run()))
     texts = shown_texts(app)
@@ -522,7 +522,7 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
         check(widget.set_value(value).run())
         assert sentence in errors(app)
         # Without a bound to compare with, the best one is what it was.
-        assert bool(metrics_of(app)) is (key == "quantile.own_bound")
+        assert bool(list_metrics(app)) is (key == "quantile.own_bound")
         widget = app.text_input(key=key) if isinstance(before, str) else app.number_input(key=key)
         if sentence == "got 7":
             go(app, "Data")

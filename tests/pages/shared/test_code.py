@@ -325,7 +325,7 @@ def test_the_program_on_the_page_runs_as_it_stands(library: Program, monkeypatch
 
 def test_a_range_for_totals_of_both_signs_is_written() -> None:
     losses = b"user_id,amount\n" + b"".join(b"u%d,%d\n" % (i % 50, (i * 7) % 41 - 20) for i in range(400))
-    app = driving.on_file(losses, "Sum and count")
+    app = driving.open_on_file(losses, "Sum and count")
     check(app.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
     for library in LIBRARIES:
         text = write_program("total_card", library)

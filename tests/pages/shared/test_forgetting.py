@@ -20,8 +20,8 @@ from tests.pages.driving import (
     check,
     data,
     go,
-    link_of,
     open_app,
+    read_shown_link,
     release_copy,
     shown_texts,
     upload,
@@ -188,7 +188,7 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
     key = "gap_examples.value_variance"
     check(app.segmented_control(key="gap_examples.variance_source").set_value("Entered").run())
     check(app.number_input(key=key).set_value(0.1371379).run())
-    assert "0.1371379" in link_of(app)
+    assert "0.1371379" in read_shown_link(app)
     release_copy(app)
     assert data(app).release is not None
     # What was set aside stands with the original data, where no widget or link looks; of files only a session does.
@@ -197,7 +197,7 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
     assert state[keys.SESSION_SNAPSHOT].content.disclosure is Disclosure.PRIVATE
     assert not [key for key, value in state.items() if "0.1371379" in str(value) and key not in aside]
     app = go(app, "Weights vs. caps")
-    assert "0.1371379" not in link_of(app)
+    assert "0.1371379" not in read_shown_link(app)
     assert "0.1371379" not in shown_texts(app)
     check(go(app, "Data").button(key="private_back").click().run())
     assert go(app, "Weights vs. caps").number_input(key=key).value == 0.1371379

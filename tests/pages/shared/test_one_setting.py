@@ -46,11 +46,11 @@ from tests.pages.driving import (
     data,
     enter_range,
     go,
-    metrics_of,
+    list_metrics,
     open_app,
     release_copy,
     shown_texts,
-    with_data,
+    use_dataset,
 )
 
 SHOP = samples.load("shop-events")
@@ -235,7 +235,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
 
 
 def test_private_data_get_the_private_side_and_every_page_the_same_number():
-    app = with_data(open_app("Mean"), SECRET)
+    app = use_dataset(open_app("Mean"), SECRET)
     app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
     check(app.run())
     assert app.session_state["mean.target"] is mean.Target.TABLE
@@ -266,7 +266,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
 
 def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     """Weights gain goes by the worst case where *Mean* reads the variance."""
-    app = check(with_data(open_app("Mean"), SHOP).run())
+    app = check(use_dataset(open_app("Mean"), SHOP).run())
     check(app.button(key="mean_as_in_paper").click().run())
     variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
     cap = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
@@ -280,7 +280,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
 
 @pytest.mark.long
 def test_a_setting_that_is_entered_once_holds_on_all_pages():
-    app = check(with_data(open_app("Mean"), SECRET).run())
+    app = check(use_dataset(open_app("Mean"), SECRET).run())
     enter_range(app, 2.0, 80.0)
     go(app, "Quantile")
     assert (app.number_input(key="quantile.low").value, app.number_input(key="quantile.high").value) == (
@@ -319,7 +319,7 @@ def test_the_range_beside_a_demonstration_is_about_that_alone():
 
 
 def test_a_range_of_private_values_is_forgotten_with_them():
-    app = check(with_data(open_app("Mean"), SECRET).run())
+    app = check(use_dataset(open_app("Mean"), SECRET).run())
     enter_range(app, 2.0, 80.0)
 
     release_copy(app)
@@ -335,7 +335,7 @@ def test_a_range_of_private_values_is_forgotten_with_them():
     [("Mean", "mean", BoundPurpose.CAP), ("Sum and count", "total", BoundPurpose.SUM)],
 )
 def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
-    app = with_data(open_app(title), SECRET)
+    app = use_dataset(open_app(title), SECRET)
     app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
     check(app.run())
     draw, code = app.button(key=f"{name}_card_draw"), app.button(key=f"{name}_card_code")
@@ -362,7 +362,7 @@ def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
 
 def test_nothing_is_drawn_where_nothing_needs_it():
     for data_set in (SHOP, dataclasses.replace(SECRET, values=None)):
-        app = with_data(open_app("Mean"), data_set)
+        app = use_dataset(open_app("Mean"), data_set)
         app.session_state["mean.counts"] = mean.Counts.PUBLIC
         check(app.run())
         assert not [button for button in app.button if button.key == "mean_card_draw"]
@@ -374,7 +374,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     cost_texts = set()
     for histogram in (SHOP.histogram, SKEWED):
         private = dataclasses.replace(SECRET, histogram=histogram, values=None)
-        app = check(with_data(open_app("Sum and count"), private).run())
+        app = check(use_dataset(open_app("Sum and count"), private).run())
         check(app.button(key="total_card_draw").click().run())
         (cost,) = (text for text in shown_texts(app).splitlines() if "On public samples" in text)
         cost_texts.add(cost)
@@ -391,7 +391,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
 
 
 def test_a_bound_of_ones_own_is_compared_under_the_card():
-    app = check(with_data(open_app("Mean"), SHOP).run())
+    app = check(use_dataset(open_app("Mean"), SHOP).run())
     check(app.number_input(key="mean.own_bound").set_value(50.0).run())
     (sentence,) = {
         text for text in shown_texts(app).splitlines() if text.startswith("Your own bound, 50 rows")
@@ -405,5 +405,5 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     assert f"{ratio:.1f} times as much compared with the bound above" in sentence
     # What is wrong with it is said beside it, and the answer stands.
     check(app.number_input(key="mean.own_bound").set_value(1.5).run())
-    assert metrics_of(app)
+    assert list_metrics(app)
     assert "must be a whole number" in shown_texts(app)

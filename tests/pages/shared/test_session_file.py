@@ -40,16 +40,16 @@ from pages.shared.session.session_file import SessionContent
 from pages.your_data import columns
 from tests.pages.driving import (
     SHOP_EVENTS,
+    build_app,
     check,
     data,
     enter_range,
     errors,
     go,
-    metrics_of,
-    new_app,
-    on_data,
-    on_file,
+    list_metrics,
     open_app,
+    open_on_dataset,
+    open_on_file,
     shown_texts,
     upload,
     use,
@@ -483,7 +483,7 @@ def open_session(app: Any, content: bytes) -> Any:
 
 
 def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None:
-    app = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
+    app = open_on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
     enter_range(app, 3.0, 80.0)
     check(app.number_input(key="epsilon").set_value(0.37).run())
     session_before = write_session(app)
@@ -518,10 +518,10 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
 def test_further_value_columns_and_the_lines_of_a_plan_come_back() -> None:
     frame = read_csv(samples.FOLDER / "support_tickets.csv")
     columns = {"user": "customer", "value": "words", "further_values": ("hours_waited", "years")}
-    app = on_data(to_dataset(frame, **columns, disclosure="public"), "Budget plan")
+    app = open_on_dataset(to_dataset(frame, **columns, disclosure="public"), "Budget plan")
     lines = "rows; mean of hours_waited from 0 to 72; sum of years"
     app.session_state["plan.lines"] = lines
-    before = [metric.value for metric in metrics_of(check(app.run()))]
+    before = [metric.value for metric in list_metrics(check(app.run()))]
     assert not errors(app)
     new = open_session(open_app("Data"), write_session(app))
     assert data(new) == data(app)
@@ -529,7 +529,7 @@ def test_further_value_columns_and_the_lines_of_a_plan_come_back() -> None:
     new = go(new, "Budget plan")
     assert not errors(new)
     assert new.session_state["plan.lines"] == lines
-    assert [metric.value for metric in metrics_of(new)] == before
+    assert [metric.value for metric in list_metrics(new)] == before
 
 
 @pytest.mark.long
@@ -574,7 +574,7 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
 
 def test_a_public_demo_opens_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWEETSPOT_SERVED", "1")
-    app = check(new_app("Data").run())
+    app = check(build_app("Data").run())
     check(app.segmented_control(key="your_data.data_source").set_value("Session").run())
     assert not app.file_uploader
     assert "public demo" in shown_texts(app)

@@ -17,7 +17,7 @@ from dpcore.common.workspace import Workspace
 from pages.shared.screen import layout
 from pages.shared.server import server
 from pages.your_data import columns, contents
-from tests.pages.driving import PATIENCE, ROOT
+from tests.pages.driving import ROOT, RUN_SECONDS
 
 SETTLED = """
 import duckdb
@@ -69,5 +69,5 @@ def test_an_exception_of_a_page_has_its_own_message() -> None:
     def raise_error() -> None:
         raise ValueError("the seventh row is odd")
 
-    app = AppTest.from_function(raise_error).run(timeout=PATIENCE)
+    app = AppTest.from_function(raise_error).run(timeout=RUN_SECONDS)
     assert [error.message for error in app.exception] == ["the seventh row is odd"]

@@ -28,15 +28,15 @@ from pages.shared.base.question import Question
 from pages.shared.screen import tour_bar
 from pages.shared.session import links, session, session_file, tour
 from tests.pages.driving import (
-    address_of,
+    build_app,
     check,
     data,
     enter_range,
     errors,
     go,
-    new_app,
-    on_data,
     open_app,
+    open_on_dataset,
+    read_address,
     release_copy,
     shown_texts,
 )
@@ -387,7 +387,7 @@ def follow(app: AppTest) -> AppTest:
 
 @pytest.mark.long
 def test_the_tour_on_the_real_pages() -> None:
-    app = on_data(SECRET, "Mean")
+    app = open_on_dataset(SECRET, "Mean")
     enter_range(app, 2.0, 40.0)
     check(go(app, "Home").button(key="tour_begin").click().run())
     for number, question in enumerate(STOPS, 1):
@@ -398,7 +398,7 @@ def test_the_tour_on_the_real_pages() -> None:
         assert "brings back: secret.csv" in shown_texts(app)
         # As declared, or the answer would say that it is about other settings.
         assert app.session_state[keys.PAGE_PARAMETERS] == step.parameters
-        assert address_of(app)["tour"] == str(number)
+        assert read_address(app)["tour"] == str(number)
         assert tour_bar.ANSWER_HINT in shown_texts(app)
         widget = f"{question.widget_keys[step.field_name]}"
         if step.field_name == "epsilon":
@@ -427,12 +427,12 @@ def test_the_tour_on_the_real_pages() -> None:
     assert data(app) is SECRET
     go(app, "Mean")
     assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (2.0, 40.0)
-    assert "tour" not in address_of(app)
+    assert "tour" not in read_address(app)
 
 
 @pytest.mark.long
 def test_an_address_leads_to_a_step() -> None:
-    app = new_app("Home")
+    app = build_app("Home")
     app.query_params["tour"] = "3"
     follow(check(app.run()))
     assert app.title[0].value == STOPS[2].title

@@ -37,19 +37,19 @@ from pages.training import release as releases
 from pages.training.upload import UPLOAD
 from tests.pages import reporting
 from tests.pages.driving import (
-    address_of,
-    answer_of,
     begin,
     chart,
     check,
     errors,
-    figure_keys,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_figure_keys,
+    list_metrics,
     numbers,
     open_app,
+    read_address,
+    read_number,
+    read_shown_link,
     shown_texts,
     work_waits_for_stop,
 )
@@ -335,7 +335,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
         full_solution,
         full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).means,
     )
-    card_answer = answer_of(app, "training_card")
+    card_answer = read_number(app, "training_card")
     assert float(card_answer["copied"]) == pytest.approx(answer_for(full_solution).numbers[0].value)
     text = shown_texts(app)
     assert "9 runs of every method at every bound" in text
@@ -464,7 +464,7 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     assert app.session_state[JOB].is_running
     app.session_state[JOB].stop()
     wait_for_runs(app)
-    assert "Stopped after" in shown_texts(app) or not metrics_of(app)
+    assert "Stopped after" in shown_texts(app) or not list_metrics(app)
     monkeypatch.undo()
     app.button(key="training_again").click()
     wait_for_runs(check(app.run()))
@@ -520,7 +520,7 @@ def with_upload(public: bool) -> AppTest:
 def test_private_rows_need_public_ranges_and_are_labelled():
     app = with_upload(public=False)
     assert "What range can these columns have" in shown_texts(app)
-    assert "training_methods_loss" not in figure_keys(app)
+    assert "training_methods_loss" not in list_figure_keys(app)
     assert app.number_input(key="training.range_low_minutes").value is None
     app.number_input(key="training.range_low_minutes").set_value(90.0)
     wait_for_runs(check(app.number_input(key="training.range_high_minutes").set_value(0.0).run()))
@@ -530,10 +530,10 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     assert "do not publish" in shown_text.lower()
     follows = "clipped to a bound that adapts" in shown_text
     assert follows or "this bound was computed from them" in shown_text.replace("*", "")
-    assert "source=upload" in link_of(app)
-    assert "minutes" not in link_of(app)
+    assert "source=upload" in read_shown_link(app)
+    assert "minutes" not in read_shown_link(app)
     # Nothing that may come from a table of one's own is in the address.
-    assert not {"source", "positive_above", "bound", "num_users"} & set(address_of(app))
+    assert not {"source", "positive_above", "bound", "num_users"} & set(read_address(app))
     open_tab(app, "Release")
     release_model(app)
     assert "Spent on these data" in shown_texts(app)

@@ -17,16 +17,16 @@ from pages.private_choice import actions
 from pages.shared.base import keys
 from pages.shared.session import session
 from tests.pages.driving import (
-    PLENTY,
-    address_of,
+    AMPLE_EPSILON,
     check,
     data,
     errors,
     go,
-    link_of,
-    on_file,
     open_app,
+    open_on_file,
     raw_texts,
+    read_address,
+    read_shown_link,
     release_copy,
     shown_texts,
     upload,
@@ -38,9 +38,9 @@ LABEL = "DP release (epsilon = 0.1, add or remove one user, discrete Laplace)"
 RELEASED = f'size,users,label\n1,200,"{LABEL}"\n3,20,"{LABEL}"\n10,1,"{LABEL}"\n'
 
 
-def open_release(epsilon: float = PLENTY, **settings) -> AppTest:
+def open_release(epsilon: float = AMPLE_EPSILON, **settings) -> AppTest:
     """The app with a DP histogram of the secret in use."""
-    app = on_file(SECRET.encode(), "Data")
+    app = open_on_file(SECRET.encode(), "Data")
     for key, value in settings.items():
         app.session_state[key] = value
     return release_copy(app, epsilon)
@@ -167,8 +167,8 @@ def test_a_release_is_a_histogram_and_nothing_else():
 def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
     app = use(upload(open_app("Data"), RELEASED.encode(), "release.csv"))
     assert "Here until this page is closed or loaded anew." in shown_texts(app)
-    assert address_of(app)["upload"] == "1"
-    assert "data=dp-release" in link_of(app)
+    assert read_address(app)["upload"] == "1"
+    assert "data=dp-release" in read_shown_link(app)
     assert app.session_state[keys.LOADED_DATA].origin == session.Origin(session.DP_RELEASE)
 
 

@@ -18,14 +18,14 @@ from tests.pages.driving import (
     check,
     data,
     errors,
-    figure_keys,
     go,
+    list_figure_keys,
     numbers,
-    on_file,
     open_app,
+    open_on_file,
     read_notices_below,
     shown_texts,
-    unescaped,
+    unescape_markdown,
     upload,
     use,
 )
@@ -46,7 +46,7 @@ def test_before_anything_is_chosen_the_default_sample_is_in_use():
     app = open_app("Data")
     assert data(app) == samples.load(session.DEFAULT_SAMPLE)
     (heading,) = app.header
-    assert unescaped(heading.value) == f"In use: {samples.SAMPLES[session.DEFAULT_SAMPLE].title}"
+    assert unescape_markdown(heading.value) == f"In use: {samples.SAMPLES[session.DEFAULT_SAMPLE].title}"
     assert "4,372 users" in shown_texts(app)
     assert "406,829 rows" in shown_texts(app)
 
@@ -57,7 +57,7 @@ def test_samples_are_switched():
     for key in samples.SAMPLES:
         check(app.selectbox(key="your_data.sample").set_value(key).run())
         assert data(app) == samples.load(key)
-        assert samples.SAMPLES[key].title in unescaped(app.header[0].value)
+        assert samples.SAMPLES[key].title in unescape_markdown(app.header[0].value)
         assert not errors(app)
 
 
@@ -110,7 +110,7 @@ def a_good_file_works(app) -> None:
     use(upload(app, GOOD, "good.csv"))
     assert histogram_of(app) == {3: 1, 4: 2}
     assert not errors(app)
-    assert "In use: good.csv" in unescaped(app.header[0].value)
+    assert "In use: good.csv" in unescape_markdown(app.header[0].value)
 
 
 def test_a_file_that_cannot_be_read_gives_a_sentence_and_the_app_goes_on():
@@ -208,12 +208,12 @@ def test_every_axis_of_the_distribution_has_its_range(table):
 
 @pytest.mark.long
 def test_a_session_made_on_a_file_is_what_the_widgets_leave():
-    # `driving.on_file` stands for these runs in tests of other pages.
+    # `driving.open_on_file` stands for these runs in tests of other pages.
     driven = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop.csv")), "Quantile")
-    app = check(on_file(SHOP_EVENTS, "Quantile", "shop.csv").run())
+    app = check(open_on_file(SHOP_EVENTS, "Quantile", "shop.csv").run())
     assert data(driven) == data(app)
     assert shown_texts(driven) == shown_texts(app)
-    assert figure_keys(driven) == figure_keys(app)
+    assert list_figure_keys(driven) == list_figure_keys(app)
 
 
 @pytest.mark.long

@@ -34,15 +34,15 @@ from pages.your_data import columns, file_upload
 from tests.pages.driving import (
     SHOP_EVENTS,
     check,
+    count_content,
     data,
-    dataset_of,
     errors,
     finish,
     go,
     open_app,
     read_notices_below,
     shown_texts,
-    unescaped,
+    unescape_markdown,
     upload,
     use,
 )
@@ -259,7 +259,7 @@ def test_a_large_file_is_counted_in_the_background(everything_is_large):
     assert "not yet counted" in shown_texts(app)
     assert workspaces() - workspaces_before  # it waits there, in a temporary folder
     app = until_counted(use(app))
-    assert "In use: shop_events.csv.gz" in unescaped(app.header[0].value)
+    assert "In use: shop_events.csv.gz" in unescape_markdown(app.header[0].value)
     assert not workspaces() - workspaces_before
     assert data(app).histogram == samples.load("shop-events").histogram
     assert data(app).values is not None
@@ -341,7 +341,7 @@ def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(
     path.write_bytes(SHOP_EVENTS)
     app = until_counted(use(look_at(app, path)))
     assert not errors(app)
-    assert "In use: events [1].csv" in unescaped(app.header[0].value)
+    assert "In use: events [1].csv" in unescape_markdown(app.header[0].value)
     assert data(app).histogram == samples.load("shop-events").histogram
     assert path.read_bytes() == SHOP_EVENTS  # the person's own file stays
 
@@ -680,7 +680,7 @@ def test_a_file_that_the_command_wrote_is_the_same_data_in_app_and_call(name, tm
     }[name]
     path = tmp_path / name
     path.write_text(written)
-    in_app, in_call = dataset_of(written.encode(), name), to_dataset(path)
+    in_app, in_call = count_content(written.encode(), name), to_dataset(path)
     assert in_app.digest == in_call.digest
     assert in_app.contribution is in_call.contribution
     assert in_app.value_column == in_call.value_column
