@@ -178,6 +178,7 @@ def test_14_draw():
     assert drawn.bound < 10_000
 
 
+@pytest.mark.long
 def test_15_report(tmp_path):
     path = ss.count_bound(FILE, **USER).report(tmp_path / "report.html")
     assert f"Keep at most {best_count(TABLE)[0]} rows per user." in path.read_text(encoding="utf-8")

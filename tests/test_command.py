@@ -122,6 +122,7 @@ def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path
     assert "s3cr3t" not in err
 
 
+@pytest.mark.long
 def test_a_table_with_labels_is_trained_on_as_it_is_in_python(run):
     tickets = str(samples.FOLDER / "support_tickets.csv")
     settings = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 1}

@@ -190,6 +190,7 @@ def test_one_file_has_one_number_and_the_documents_say_why_they_differ() -> None
     assert all("8 rows" in texts[name] for name in ("start.md", "python.md"))
 
 
+@pytest.mark.long_for("True-8 rows-0.965")
 @pytest.mark.parametrize(
     ("is_public", "bound", "error"), [(True, "8 rows", "0.965"), (False, "17 rows", "2.26")]
 )
@@ -257,6 +258,7 @@ def test_every_command_runs(capsys: pytest.CaptureFixture[str], folder: Path) ->
     assert num_run >= 14
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_in_folder")
 def test_every_snippet_inside_a_sentence_runs() -> None:
     Path("histogram.csv").write_text("size,users\n1,30\n40,9\n", encoding="utf-8")

@@ -479,6 +479,7 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
     assert network.requests == []
 
 
+@pytest.mark.long
 def test_linear_algebra_has_one_thread_since_numpy_comes_after_the_server() -> None:
     program = (
         "import os, sys, streamlit, pages.shared.server.server; "

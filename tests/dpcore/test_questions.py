@@ -474,6 +474,7 @@ def test_the_package_is_light_until_it_is_asked():
         _ = ss.no_such_question
 
 
+@pytest.mark.long_for("quantile-parameters3")
 @pytest.mark.parametrize(
     ("of", "parameters"),
     [

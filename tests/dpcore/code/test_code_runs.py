@@ -541,6 +541,7 @@ def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.M
     assert not np.array_equal(run(choice, Program.PYTHON)["theta"], run(choice, Program.PYTHON)["theta"])
 
 
+@pytest.mark.long_but("cell3")
 @pytest.mark.parametrize(
     "cell",
     [

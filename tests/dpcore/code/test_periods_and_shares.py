@@ -112,6 +112,7 @@ def test_gaussian_noise_has_k_squared_rho_for_a_group_and_k_rho_for_releases(cou
     assert find_delta(person.epsilon) <= delta < find_delta(0.9 * person.epsilon)
 
 
+@pytest.mark.long
 def test_a_person_is_never_more_units_than_periods() -> None:
     rows = pd.DataFrame({"user": "p", "day": pd.date_range("2020-01-01", "2030-01-01").astype(str)})
     for span, num_units in (
@@ -265,6 +266,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(columns: dict[str, Any], mes
         to_dataset(make_rows(), user="user", **columns)
 
 
+@pytest.mark.long_for("week-3")
 @pytest.mark.parametrize(("step", "num_units"), [("day", 1), ("week", 3), ("month", 3)])
 def test_impossible_dates_make_no_further_periods_of_a_person(step, num_units, empty_folder: Path) -> None:
     """A person could write 2025-13 to 2025-99; 2025-02-31 lies in February, and in the week of its digits."""

@@ -111,11 +111,13 @@ def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, n
     check_law(functools.partial(draw, scores), on_card(1.0, Weights.SMOOTH, ADD_OR_REMOVE, epsilon))
 
 
+@pytest.mark.long
 def test_private_selections_draw_by_the_exponential_mechanism() -> None:
     scores, scale = [0, 1024, 0, -1024], 1024.0
     check_law(mechanisms.make_selector(scores, scale), exponential([0.0, 1.0, 0.0, -1.0]))
 
 
+@pytest.mark.long
 def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_says_so(folder: Path) -> None:
     """Its exponential noise is permute-and-flip: of scores 0 and 1 the first has half of exp(-1), not 0.269."""
     choice = make_choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)

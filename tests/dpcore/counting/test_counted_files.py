@@ -125,6 +125,7 @@ def test_totals_answer_as_the_rows_that_were_added_up(tmp_path, capsys):
     assert capsys.readouterr().out == f"{ss.sum_bound(path, epsilon=1)}\n"
 
 
+@pytest.mark.long
 def test_sums_beside_pairs_answer_without_columns(events, pairs):
     truth = ss.sum_bound(events, epsilon=1)
     assert bounds_of(ss.sum_bound(pairs, epsilon=1)) == bounds_of(ss.sum_bound(pairs, value="sum", epsilon=1))

@@ -494,6 +494,7 @@ def test_what_progress_raises_ends_the_query_and_comes_out(parquet):
         count_files(path, progress=rerun)
 
 
+@pytest.mark.long
 def test_memory_limits_too_small_get_a_sentence(parquet):
     path = parquet(user_id=np.arange(2_000_000), v=np.arange(2_000_000))
     source = counting.open_files([path])

@@ -52,6 +52,7 @@ def test_a_second_header_is_refused_with_its_line(put, header, pack, lines_above
     assert sentences_found[0].startswith(f"Line {line:,}: the header row stands among the data again")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("small_bytes", SIZES)
 @pytest.mark.parametrize(
     ("missing", "end", "contribution"),
@@ -226,6 +227,7 @@ def test_bad_counts_each_get_their_sentence(put):
         assert sentence.startswith(start)
 
 
+@pytest.mark.long
 def test_histograms_of_every_size_count(put):
     sizes = range(1, 30_000)
     path = put("size,users\n" + "".join(f"{size},{size % 7}\n" for size in sizes) + "3,2\n0,1\n")
@@ -320,7 +322,7 @@ def test_more_users_than_memory_holds_are_counted(tmp_path):
     assert data.histogram == ContributionHistogram([1], [1_500_000])
 
 
-@pytest.mark.long_but("0")
+@pytest.mark.long
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_parquet_is_held_to_the_limit_of_columns(parquet, small_bytes):
     path = parquet(**{f"c{at}": [1] for at in range(MAX_COLUMNS)})

@@ -86,6 +86,7 @@ def test_files_of_few_bytes_take_little_memory(put):
         assert mb < MAX_MEGABYTES, (name, small_bytes, mb)
 
 
+@pytest.mark.long
 def test_a_table_of_more_cells_than_bytes_is_not_held(put, monkeypatch):
     monkeypatch.setattr(counting_text, "MAX_CELLS", 60_000)
     few = put("user_id,a,b\n" + "u1\n" * 3 + "u1,,\n" * 30_000)  # 90,012 cells, 150,025 bytes

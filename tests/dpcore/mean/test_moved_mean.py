@@ -152,6 +152,7 @@ def test_clamped_users_are_moved_to_the_means_that_users_can_have():
     )
 
 
+@pytest.mark.long
 def test_card_files_and_curve_have_one_error_and_say_what_it_counts():
     table = pd.DataFrame({"user_id": np.arange(36) // 3, "amount": 100.0 * (np.arange(36) % 2)})
     settings = {"user": "user_id", "value": "amount", "lower": 0, "upper": 100, "disclosure": "public"}

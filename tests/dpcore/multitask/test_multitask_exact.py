@@ -30,6 +30,7 @@ def _free_weights(table: np.ndarray, loss: Loss, beta: float) -> float:
     return float(cp.Problem(objective, limits).solve(solver=cp.CLARABEL))
 
 
+@pytest.mark.long_for("13", "17")
 @pytest.mark.parametrize("seed", leave_repeats(range(50), lambda seed: seed % 18))
 def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     graph = random_graph(seed, num_users=10 + seed, num_tasks=3 + seed % 9)

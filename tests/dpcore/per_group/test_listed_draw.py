@@ -40,6 +40,7 @@ def build_pairs(data, **settings):
     return pairs and list_users(np.c_[pairs.user_codes, pairs.group_codes, pairs.rows, pairs.sums])
 
 
+@pytest.mark.long_but("file")
 @pytest.mark.parametrize("holds", ["frame", "file", "dataset"])
 def test_a_draw_sees_the_groups_of_the_public_list_alone(holds, tmp_path):
     FRAME.to_csv(tmp_path / "t.csv", index=False)

@@ -76,7 +76,7 @@ def test_programs_count_the_listed_groups_whatever_their_names(
         assert max(abs(released[name] - count) for name, count in expected.items()) < 0.01 * SURE + 0.01
 
 
-@pytest.mark.long_but("settings0")
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings", [{"statistic": "rows"}, {"statistic": "mean", "lower": 2.0, "upper": 7.5}]
 )

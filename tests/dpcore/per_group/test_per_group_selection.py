@@ -341,6 +341,7 @@ def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
     assert selection.compute_error(*pick) >= best_selected_pair(selection, tolerance=0.0).error
 
 
+@pytest.mark.long
 def test_bounding_whole_vectors_keeps_every_amount() -> None:
     for noise in NoiseKind:
         problem = PerGroupProblem(many_users(), build_parameters(noise=noise, epsilon=4.0))

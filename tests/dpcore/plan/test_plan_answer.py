@@ -66,6 +66,7 @@ def test_the_verdict_is_that_of_the_line_with_the_largest_relative_error():
         assert answer.relative_error.share == max(users.error / num_users, median.error / 0.5)
 
 
+@pytest.mark.long
 def test_the_curves_pass_through_the_plan():
     hard = {"lines": "users; rows per group", "objective": Objective.REACH}  # Above 100.
     far = [build_plan_answer(**hard), build_plan_answer(**hard, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)]
@@ -148,6 +149,7 @@ def test_lines_one_by_one_are_a_text():
     assert [item["release"] for item in held["lines"]] == ["users", "rows"]
 
 
+@pytest.mark.long
 def test_the_epsilon_really_spent_stands_beside_that_of_the_program_without_a_quantile():
     gaussian = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
     spent = build_plan_answer("users; rows", **gaussian).facts["ε really spent"]
@@ -164,7 +166,7 @@ ALONE = {  # A line with all of the budget, its own call, and settings of that c
 }
 
 
-@pytest.mark.long_but("None-Program.PYTHON", "1e-06-Program.BIGQUERY")
+@pytest.mark.long_but("None-Program.PYTHON")
 @pytest.mark.parametrize("program", Program)
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_a_line_alone_has_the_number_of_its_page_and_of_its_program(program, delta):

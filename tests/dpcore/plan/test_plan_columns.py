@@ -71,6 +71,7 @@ def test_a_line_of_another_column_is_that_of_a_plan_of_this_column():
         ss.plan_bounds(TICKETS, **SETTINGS, epsilon=1, lines=LINES, program="Tumult")
 
 
+@pytest.mark.long
 def test_a_row_counts_if_all_columns_of_values_hold_a_number(tmp_path, monkeypatch, capsys):
     frame = pd.read_csv(TICKETS).astype({"years": object})
     frame.loc[:99, "years"], frame.loc[50:149, "words"] = "none", None
@@ -101,6 +102,7 @@ PAID = {"2.5": 2.5, "1,234.5": 1234.5, "12": 12.0, ".5": 0.5, "-1\u00a0000.25": 
 NO_NUMBERS_MESSAGE = ("", "n/a", "oops", "inf", "1e200", "1,2,3", "1;5")
 
 
+@pytest.mark.long_but("private")
 @pytest.mark.parametrize("disclosure", ["public", "private"])
 def test_marks_of_every_column_are_read_as_those_of_one(disclosure, tmp_path, monkeypatch, capsys):
     """A nasty file, read by page, call and programs; each column has other marks, and cells without a number.

@@ -43,6 +43,7 @@ def histogram_of(counts: list[int]) -> ContributionHistogram:
     return ContributionHistogram.from_counts(counts)
 
 
+@pytest.mark.long_for("CapMean(trade_off=0.5)", "TableSmooth(trade_off=0.5, user_share=0.3)")
 @names
 @settings(max_examples=20, deadline=None)
 @given(counts=counts_of_users, newcomer=st.integers(1, 60))
@@ -260,6 +261,7 @@ def test_audit_catches_a_broken_mechanism() -> None:
     assert audited(6_000, 1.0) > 1.1
 
 
+@pytest.mark.long_for("CapMean(trade_off=0.5)")
 @names
 @settings(max_examples=12, deadline=None)
 @given(counts=st.lists(st.integers(1, 40), min_size=3, max_size=30))

@@ -288,6 +288,7 @@ def subsample_by_subsample(problem, users, h):
     return np.array(errors)
 
 
+@pytest.mark.long_but("uniform-1", "off the values-3")
 @pytest.mark.parametrize("h", [1, 2, 3])
 @pytest.mark.parametrize("base", ["uniform", "off the values"])
 def test_a_cap_is_averaged_over_subsamples(base, h):

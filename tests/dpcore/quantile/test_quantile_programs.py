@@ -83,6 +83,7 @@ def test_permute_and_flip_of_many_candidates_is_noisy_max_with_exponential_noise
     assert stats.chisquare(observed, expected).pvalue > LEVEL
 
 
+@pytest.mark.long_but("0.8")
 @pytest.mark.parametrize("q", [0.5, 0.8])
 def test_opendp_s_scores_leave_out_ties(q: float) -> None:
     """Every choice of rows is listed; a score is |below - q (n - equal)|, straight from OpenDP's definition."""

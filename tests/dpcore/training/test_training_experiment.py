@@ -349,6 +349,7 @@ def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch)
         )
 
 
+@pytest.mark.long
 def test_a_first_look_has_the_noise_of_everybody():
     rows = generate_rows(9_000, informative=2)
     cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.SMOOTH, 60.0))

@@ -231,6 +231,7 @@ def test_no_row_decides_how_a_program_of_a_library_ends(
     assert "bincount(user).max()\n" not in text  # The largest number of examples of a user is not printed.
 
 
+@pytest.mark.long
 def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown() -> None:
     app = open_app(PAGE, link="1", data="shop-events", epsilon="1")
     open_tab(app, "examples_per_user", "Several owners")

@@ -148,6 +148,7 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> 
     assert problem.combine_errors(of_pair) > rows.vector_choices[0].error
 
 
+@pytest.mark.long
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
     for statistic in (Statistic.ROWS, Statistic.MEAN):
         view = solve(SHOP, build_parameters(statistic, 1e-5))
@@ -421,6 +422,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
             assert f"{number.label}: {number.text}" in printed
 
 
+@pytest.mark.long
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "MAX_IMMEDIATE_PAIRS", 0)
     work_waits_for_stop(monkeypatch)
@@ -464,6 +466,7 @@ def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
     assert "BigQuery has no such bound" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
     app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     check(app.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())

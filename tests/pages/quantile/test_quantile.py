@@ -442,6 +442,7 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
     assert chart(app, "quantile_error") != figure_before
 
 
+@pytest.mark.long
 def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     app = finish_searches(open_app("Quantile"))
     assert app.session_state["quantile.program"] is Program.OPENDP
@@ -535,6 +536,7 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
     assert not errors(app)
 
 
+@pytest.mark.long
 def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
     app = open_quantile_page()
     finish_searches(check(app.segmented_control(key="quantile.base").set_value("Normal").run()))

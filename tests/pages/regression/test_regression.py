@@ -219,6 +219,7 @@ def test_every_tab_is_drawn(answered_page, tab):
     assert not errors(open_tab(answered_page, tab))
 
 
+@pytest.mark.long
 def test_new_data_bring_new_bounds_unless_they_were_entered():
     app = wait_for_work(open_app(TITLE))
     first = app.session_state["regression.lower"]
@@ -346,6 +347,7 @@ def test_a_draw_of_private_labels_needs_an_entered_variance():
     assert "Spent on these data: ε = 1 in 1 release" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     app = enter_bounds(with_upload(public=True))
     before = [metric.value for metric in list_metrics(app)]
@@ -406,6 +408,7 @@ def read_released(app: AppTest) -> np.ndarray:
     return table["Released"].to_numpy()
 
 
+@pytest.mark.long
 def test_draws_are_made_on_request_only_counted_and_kept():
     app = open_tab(open_small(), "Release")
     assert "Released" not in app.dataframe[0].value.columns

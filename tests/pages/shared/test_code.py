@@ -165,6 +165,7 @@ def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere() -> None:
         assert has_number(write_program("many_tasks_card", library, 1), library, most)
 
 
+@pytest.mark.long
 def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None:
     app = with_events("Mean", lower="0", upper="100")
     assert list_programs(app) == []

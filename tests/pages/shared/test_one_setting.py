@@ -108,6 +108,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
 def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
     """Twenty settings: a count, and a column's sum brought row by row, under either noise and any measure."""

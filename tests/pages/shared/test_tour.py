@@ -430,6 +430,7 @@ def test_the_tour_on_the_real_pages() -> None:
     assert "tour" not in read_address(app)
 
 
+@pytest.mark.long
 def test_an_address_leads_to_a_step() -> None:
     app = build_app("Home")
     app.query_params["tour"] = "3"

@@ -109,6 +109,7 @@ def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
     assert "Axis range* widens" not in shown_texts(app)  # Of the error, the axis ends where it does.
 
 
+@pytest.mark.long
 def test_epsilon_is_there_on_the_first_run_of_the_next_page():
     app = open_app("Home")
     check(app.number_input(key=keys.EPSILON).set_value(0.37).run())

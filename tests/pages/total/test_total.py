@@ -221,6 +221,7 @@ def test_epsilon_moves_the_answer_and_not_the_axes():
     assert bounds[0] < bounds[-1]
 
 
+@pytest.mark.long
 def test_choices_are_kept_over_pages_and_delta_over_noises():
     app = choose(open_app(TITLE), "total.mechanism", "Gaussian")
     enter(app, "total.delta", 1e-8)
@@ -383,6 +384,7 @@ def test_four_strategies_are_drawn_and_simulated():
     assert "These results are for earlier settings" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_a_stopped_simulation_is_shown_as_far_as_it_went():
     app = open_tab(open_app(TITLE), "total", "Four ways to choose a bound")
     with pytest.MonkeyPatch.context() as patch:  # No fixture: what the app caches stays as it is.

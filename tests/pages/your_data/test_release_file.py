@@ -89,6 +89,7 @@ def assert_comes_back(copy, content):
     assert "do not publish" not in texts
 
 
+@pytest.mark.long
 def test_a_plain_file_is_asked_about_as_ever():
     app = upload(open_app("Data"), b"size,users\n1,200\n3,20\n10,1\n")
     radio = app.radio(key="your_data.upload_public")
@@ -98,6 +99,7 @@ def test_a_plain_file_is_asked_about_as_ever():
     assert data(use(app)).is_private
 
 
+@pytest.mark.long_but("Disclosure.PRIVATE")
 @pytest.mark.parametrize("choice", [Disclosure.PRIVATE, Disclosure.PUBLIC])
 def test_whoever_knows_better_than_the_label_is_believed(choice):
     app = upload(open_app("Data"), RELEASED.encode())

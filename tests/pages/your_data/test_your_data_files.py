@@ -135,6 +135,7 @@ def test_streamlit_holds_no_table_that_was_read(list_held_files):
     assert list_held_files() == []
 
 
+@pytest.mark.long
 def test_who_is_asked_where_no_name_says_it():
     app = upload(open_app("Data"), b"chamber,vote\nhouse,1\nsenate,0\nhouse,1\n")
     assert app.selectbox(key="your_data.upload_role_user").value == columns.NO_COLUMN
@@ -184,11 +185,13 @@ def test_a_workbook_asks_for_its_sheet_and_a_path_may_be_a_folder_of_folders(loc
     assert histogram_of(use(app)) == {2: 1}
 
 
+@pytest.mark.long
 def test_the_separator_may_be_named():
     app = check(panel().text_input(key="your_data.upload_separator").set_value("*").run())
     assert histogram_of(use(upload(app, b"user*amount\nu1*3\nu1*4\n"))) == {2: 1}
 
 
+@pytest.mark.long
 def test_answers_of_yes_and_no_bring_their_range_once_the_person_confirms_them():
     rows = "".join(f"u{row % 4},{'yes' if row % 3 else 'no'}\n" for row in range(24))
     app = upload(panel(), f"user,churned\n{rows}".encode())
@@ -262,6 +265,7 @@ def test_a_large_file_is_counted_in_the_background(everything_is_large):
     assert data(app).values is not None
 
 
+@pytest.mark.long
 def test_columns_of_a_file_between_blanks_without_a_header_are_named_by_the_person():
     rows = "".join(f" {k % 3:05} 199701{k:02}  {k % 4} {k}.50\n" for k in range(10, 22))
     app = upload(open_app("Data"), rows.encode(), "master.txt")
