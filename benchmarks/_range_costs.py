@@ -71,7 +71,7 @@ class Table:
     def compute_error_ratios(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
         """Return the errors of ranges at the best bound over the least error; ends broadcast, and may be swapped."""
         ends = np.asarray(lower), np.asarray(upper)
-        return self._rows.error_parts(np.minimum(*ends), np.maximum(*ends)).error / self.best.error
+        return self._rows.compute_error_parts(np.minimum(*ends), np.maximum(*ends)).error / self.best.error
 
     def scale_tails(self, tails: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
         """Return `private_range.sum_tails` of ``scale`` times the users."""

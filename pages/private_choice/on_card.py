@@ -24,13 +24,13 @@ from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.mean import Clamp
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.per_group.private_pair import DrawnPair, PrivatePairProblem
 from dpcore.private_choice import choice
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
 from dpcore.private_choice.budget import divide_budget, find_release_epsilon, require_release_epsilon
-from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.choice import DrawnNumber
 from dpcore.private_choice.parameters import (
     NAME_BY_NUMBER,
     BoundPurpose,
@@ -103,16 +103,14 @@ class BoundSelection:
     def plot_position(self) -> tuple[float | dict[str, float], str]:
         """Return what was selected and its curve's name; for a pair a dict by the figure's columns and no name."""
         assert self.card is not None
-        if isinstance(pair := self.card.bound, PrivatePair):
+        if isinstance(pair := self.card.bound, DrawnPair):
             return {"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)}, ""
         is_smooth = self.request is not None and self.request.number is OtherBound.QUANTILE_SMOOTH
         return float(self.card.numbers[0].value or 0.0), "Smooth weights" if is_smooth else "Bounded rows"
 
     def write_excess(self, excess_share: float) -> str:
         """Write, for the owner of the data alone, how much more the selected bound errs than the best one."""
-        subject_text = (
-            "pair" if self.card is not None and isinstance(self.card.bound, PrivatePair) else "bound"
-        )
+        subject_text = "pair" if self.card is not None and isinstance(self.card.bound, DrawnPair) else "bound"
         excess_text = f"{words.format_share(excess_share)} more than"
         if excess_share >= 1.0:
             excess_text = f"{wording.number(1.0 + excess_share, 2)} times as much as"
@@ -478,7 +476,7 @@ def _write_line(number_kind: NumberKind, selection: words.Selection) -> Line:
         wording.capital(NAME_BY_NUMBER[number_kind]),
         words.format_selection(selection),
     )
-    if not isinstance(selection, PrivateChoice):
+    if not isinstance(selection, DrawnNumber):
         return Line(number_name, selection_text, selection.facts)
     unit_text = selection.column or wording.agreeing(selection.value, "row", "rows")
     return Line(

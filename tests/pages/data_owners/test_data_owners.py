@@ -199,7 +199,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
 def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     found = solve_owners(**PERSONAL)
     whole = plots.plot_regime_map(found)
-    drawn = plotly_figures.draw(whole)
+    drawn = plotly_figures.draw_plot(whole)
     names = [trace.name for trace in drawn.data]
     assert names[1:3] == ["No guarantee here", "Not covered: ε > 10 or δ ≥ 1/n"]
     assert {"Joint privacy begins to pay", "Full privacy begins to pay"} <= set(names)
@@ -207,7 +207,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     assert (you.x[0], you.y[0]) == (64.0, 1.0)
     np.testing.assert_array_equal(drawn.data[0].z, found.regime_map.regimes.astype(np.float32))
     assert len(drawn.layout.annotations) == 3
-    same = plotly_figures.draw(plots.plot_regime_map(solve_owners()))
+    same = plotly_figures.draw_plot(plots.plot_regime_map(solve_owners()))
     assert "Joining begins to pay" in [trace.name for trace in same.data]
     outside = plots.plot_regime_map(solve_owners(owners=10**6)).items[-1]
     assert (outside.name, outside.x) == ("You (outside the map)", 1e4)
@@ -282,7 +282,7 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     for runs in (1, 3):
         study_result = make_study_result(runs)
         study_result.accuracies_by_form[Form.JOINT][0, 0, 0] = 0.66
-        figure = plotly_figures.draw(plots.plot_accuracy(study_result))
+        figure = plotly_figures.draw_plot(plots.plot_accuracy(study_result))
         assert [trace.name for trace in figure.data][1:3] == [
             "Joint privacy, ε = 0.25",
             "Joint privacy, ε = 1",
@@ -299,7 +299,7 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     )
     accuracy = plots.plot_accuracy(single)
     assert all(isinstance(item, Bars) for item in accuracy.items)
-    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.draw(accuracy).data}
+    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.draw_plot(accuracy).data}
     assert (len(bars), bars["Joint privacy, ε = 1"], next(reversed(bars))) == (7, 0.9, "Alone")
     table = plots.tabulate_accuracy(make_study_result())
     assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9

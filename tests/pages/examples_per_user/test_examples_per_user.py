@@ -156,6 +156,7 @@ def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
     assert "estimate" in content["answer"]["proof"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("way", "bound", "rate"),
     [(Sampling.USERS, 8, 0.1), (Sampling.EXAMPLES, 3, 0.1), (Sampling.EXAMPLES, 2, 1.0)],
@@ -178,6 +179,7 @@ def run_program(text: str) -> dict[str, Any]:
     return space
 
 
+@pytest.mark.long
 def test_a_page_of_other_data_begins_with_their_own_search() -> None:
     app = finish(
         open_app(PAGE, link="1", data="requests-commits", epsilon="2"), "examples_per_user.exact_job"
@@ -229,6 +231,7 @@ def test_no_row_decides_how_a_program_of_a_library_ends(
     assert "bincount(user).max()\n" not in text  # The largest number of examples of a user is not printed.
 
 
+@pytest.mark.long
 def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown() -> None:
     app = open_app(PAGE, link="1", data="shop-events", epsilon="1")
     open_tab(app, "examples_per_user", "Several owners")

@@ -252,6 +252,7 @@ def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
     assert drawn == pytest.approx(expected.result.summarise(ModelKind.ADAPTIVE).means[:, 0])
 
 
+@pytest.mark.long
 def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest) -> None:
     for tab in TABS:
         trained.session_state[QUESTION.get_key("tabs")] = tab
@@ -270,6 +271,7 @@ def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest
     assert list_figure_keys(trained)[0] == "factorisation_errors"
 
 
+@pytest.mark.long
 def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     job = QUESTION.get_key("implicit_job")
     trained.session_state[QUESTION.get_key("tabs")] = "Implicit feedback"
@@ -294,6 +296,7 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     done.request = public
 
 
+@pytest.mark.long
 def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:
     app = open_on_dataset(build_rated_dataset(Disclosure.PUBLIC), PAGE)
     app.session_state[QUESTION.get_key("tabs")] = "Implicit feedback"

@@ -141,7 +141,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
 def test_the_range_of_good_caps_is_what_it_says():
     view = build_gap_answer(SAMPLE.histogram).solution
     problem, (low, high) = view.comparison.problem, view.near_optimal_caps
-    allowed = 1.05**2 * view.comparison.cap_choice.variance
+    allowed = 1.05**2 * view.comparison.cap_choice.squared_error
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
     assert np.all(mean.capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
 
@@ -197,6 +197,7 @@ def test_any_noise_stays_under_its_envelope():
     assert read_point(app, "gap_any_noise", f"Largest of all: {BEST:.5f}")[1] == pytest.approx(BEST)
 
 
+@pytest.mark.long
 def test_regression_shows_the_exact_ratio():
     app = open_step(open_app(QUESTION.title), "Regression")
     check(app.select_slider(key="gap_examples.regression_g").set_value(8).run())
@@ -226,6 +227,7 @@ def choose_example(app: AppTest, example: int) -> None:
     check(app.segmented_control(key="gap_examples.example").set_value(words).run())
 
 
+@pytest.mark.long
 def test_a_link_sets_every_step():
     parameters = GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3)
     app = open_app(QUESTION.title, link="1", **to_fields(parameters))

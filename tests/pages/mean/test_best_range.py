@@ -97,9 +97,9 @@ def test_no_range_is_offered_that_is_next_to_a_single_value():
     low, high = plots.round_outward(fine_one.best_range)
     assert low <= fine_one.best_range.lower < fine_one.best_range.upper <= high
     # Rounding costs next to nothing.
-    rounded = WeightedRows(ValueRangeProblem(SHOP.values, 1.0), fine_one.weighted_rows.threshold).error_parts(
-        low, high
-    )
+    rounded = WeightedRows(
+        ValueRangeProblem(SHOP.values, 1.0), fine_one.weighted_rows.threshold
+    ).compute_error_parts(low, high)
     assert float(rounded.error) <= 1.02 * fine_one.best_range.error
 
 
@@ -129,6 +129,7 @@ def test_hostile_values_are_drawn_or_refused_in_words():
                 assert np.all(np.isfinite(plot.columns["error"]))
 
 
+@pytest.mark.long
 def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     app = check(use_dataset(open_app("Mean"), SHOP).run())
     app.session_state["mean.tabs"] = "Range"
@@ -156,6 +157,7 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     assert f"{high}" not in read_shown_link(app)
 
 
+@pytest.mark.long
 def test_a_search_that_is_stopped_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch):
     work_waits_for_stop(monkeypatch)
     app = check(use_dataset(open_app("Mean"), SHOP).run())

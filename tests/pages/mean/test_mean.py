@@ -84,9 +84,9 @@ def assert_answer(app, problem: mean.MeanProblem) -> None:
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     figure = chart(app, "mean_error")
     ((x,), (y,)) = trace(figure, "Best bound")
-    assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.variance)))
+    assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.squared_error)))
     ((x,), (y,)) = trace(figure, "Best smooth weights")
-    assert (x, y) == (pytest.approx(smooth.threshold), pytest.approx(math.sqrt(smooth.variance)))
+    assert (x, y) == (pytest.approx(smooth.threshold), pytest.approx(math.sqrt(smooth.squared_error)))
     # At large bounds noise can leave the range, and the step that moves the mean into it changes the error a little:
     # `test_moved_mean.py` has that change.
     bounds, errors_drawn = trace(figure, "Total, bounded rows")
@@ -215,7 +215,7 @@ def test_what_independence_hides_is_said_and_drawn():
     assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (trace,) = [
         t
-        for t in plotly_figures.draw(made.plots["mean-shift"]()).data
+        for t in plotly_figures.draw_plot(made.plots["mean-shift"]()).data
         if t.name == "Bounded mean minus plain mean"
     ]
     assert trace.y[np.flatnonzero(trace.x == cap)] == pytest.approx([shift])
@@ -259,13 +259,14 @@ def test_the_facts_of_the_card_by_hand():
 def test_weights_are_drawn_against_the_size_of_the_user():
     _, made = build_mean_answer(SAMPLE, MeanParameters(1.0))
     (trace,) = [
-        t for t in plotly_figures.draw(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
+        t for t in plotly_figures.draw_plot(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
     ]
     h = mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
     kept = float(np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)))
     assert trace.y == pytest.approx(np.minimum(h, trace.x) / (trace.x * kept) * SAMPLE.histogram.num_rows)
 
 
+@pytest.mark.long
 def test_every_tab_answers_on_degenerate_data_and_without_values():
     app = open_app("Mean")
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
@@ -420,6 +421,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     assert choice_data["value_variance_label"] == "public input"
 
 
+@pytest.mark.long
 def test_a_point_outside_the_axes_is_said_and_can_be_brought_in():
     app = open_app("Mean")
     for source in ("Worst case", "Entered"):

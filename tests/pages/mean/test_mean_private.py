@@ -47,7 +47,7 @@ def shop_problem(epsilon=1.0, release=ReleasedSums.PAIR):
 
 def measure_error(problem):
     """The error of the best cap after the mean is moved into its range."""
-    return math.sqrt(float(measure_caps(problem, mean.best_cap(problem).max_contributions).variance))
+    return math.sqrt(float(measure_caps(problem, mean.best_cap(problem).max_contributions).squared_error))
 
 
 def open_shop(epsilon="1"):

@@ -108,6 +108,7 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: Any) -> 
     assert not inside[high]
 
 
+@pytest.mark.long
 def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there() -> None:
     for statistic in Statistic:
         view = solve(SHOP, build_parameters(statistic))
@@ -147,6 +148,7 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> 
     assert problem.combine_errors(of_pair) > rows.vector_choices[0].error
 
 
+@pytest.mark.long
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
     for statistic in (Statistic.ROWS, Statistic.MEAN):
         view = solve(SHOP, build_parameters(statistic, 1e-5))
@@ -310,6 +312,7 @@ def test_only_what_the_data_hold_is_offered() -> None:
     assert inputs.list_statistics(data(replace(plain, rows=None))) == [Statistic.USERS]
 
 
+@pytest.mark.long
 def test_the_page_goes_from_one_question_to_the_next() -> None:
     app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     _, l0, linf = find_best_pair(build_parameters())
@@ -352,6 +355,7 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     assert data(app).name != session.load_demonstration().name  # It does not take their place.
 
 
+@pytest.mark.long
 def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reduce.dataset, "MAX_PAIRS", 100)
     roles = Roles(TableKind.EVENTS, user="user_id", task="product", value="amount")
@@ -391,6 +395,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert "Private groups need the pairs" in errors(app)
 
 
+@pytest.mark.long
 def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
     sizes = group_pairs.summarise_pairs(SHOP.pairs)
     counted = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
@@ -417,6 +422,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
             assert f"{number.label}: {number.text}" in printed
 
 
+@pytest.mark.long
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "MAX_IMMEDIATE_PAIRS", 0)
     work_waits_for_stop(monkeypatch)
@@ -460,6 +466,7 @@ def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
     assert "BigQuery has no such bound" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
     app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     check(app.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())

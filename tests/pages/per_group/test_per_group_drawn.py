@@ -16,7 +16,7 @@ from dpcore.common.programs import Program
 from dpcore.common.strict_json import JsonValue
 from dpcore.per_group.answer import answer
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.per_group.private_pair import DrawnPair, PrivatePairProblem
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import NumberPair
 from pages.private_choice import saved
@@ -37,12 +37,12 @@ SECRET = replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
 FACTS = ReleaseFacts(0.5, 0.0, Neighbours.ADD_OR_REMOVE_USER, "exponential mechanism")
 
 
-def build_private_pair(statistic: Statistic = Statistic.ROWS, **options: object) -> PrivatePair:
+def build_private_pair(statistic: Statistic = Statistic.ROWS, **options: object) -> DrawnPair:
     unit = 0.25 if statistic is Statistic.SUM else 1.0
     parameters = PerGroupParameters(1.0, statistic, num_groups=60, **options)  # type: ignore[arg-type]
     problem = PrivatePairProblem(parameters, 0.5, 50, unit)
     groups, amounts = problem.candidates
-    return PrivatePair(int(groups[-1]), float(amounts[-1] * unit), FACTS, problem, "product")
+    return DrawnPair(int(groups[-1]), float(amounts[-1] * unit), FACTS, problem, "product")
 
 
 def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:

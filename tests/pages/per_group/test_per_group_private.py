@@ -17,7 +17,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.task_facets import Pairs
 from dpcore.per_group.answer import answer, words
 from dpcore.per_group.answer.error_map import split_error
-from dpcore.per_group.answer.solution import SELECTED_MAP_SIZE
+from dpcore.per_group.answer.solution import SELECTED_MAP_SHAPE
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
@@ -72,6 +72,7 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
     assert draw_plot(view).data
 
 
+@pytest.mark.long
 def test_the_answer_is_the_best_of_all_pairs(rows: Any) -> None:
     selection = Selection(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters()))
     least, l0, linf = min(
@@ -159,7 +160,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
     asks = iter(range(10**6))
     view = solve(SHOP, build_parameters(), should_stop=lambda: next(asks) > 60)
     assert view.pair_choice.stop_reason.startswith("Stopped")
-    assert view.error_map.amount_bounds.size < SELECTED_MAP_SIZE[1]
+    assert view.error_map.amount_bounds.size < SELECTED_MAP_SHAPE[1]
     assert draw_plot(view).data
     # Stopped before anything was looked at: nothing says that nothing is best.
     questions = (

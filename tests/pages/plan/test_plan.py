@@ -148,6 +148,7 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return to_dataset(str(file), user=USER, value=VALUE, group=GROUP)
 
 
+@pytest.mark.long
 def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
     """In one session: the lines are written as the table of the page writes them."""
     app = open_on_dataset(nasty, "Budget plan")
@@ -191,6 +192,7 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         assert not list_metrics(app)
 
 
+@pytest.mark.long
 def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     """Settings as TOML, program, script and report; the answer of the file of settings is that of the page."""
     parameters = PlanParameters(
@@ -231,6 +233,7 @@ def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_i
     assert go(app, "Budget plan").session_state["plan.variance_source"] is VarianceSource.WORST_CASE
 
 
+@pytest.mark.long
 def test_a_release_of_another_page_becomes_a_line_with_its_range():
     app = open_app(
         "Quantile", link="1", data="shop-events", epsilon="1", quantiles="0.5, 0.9", low="0", high="250"

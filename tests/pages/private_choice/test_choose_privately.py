@@ -80,7 +80,7 @@ def test_the_exact_curve_is_that_of_the_law():
 
 def test_card_says_what_it_costs_and_in_all():
     view = solve_choice()
-    copy, answer = view.copy_cost, build_answer(SAMPLE, view.parameters, view)
+    copy, answer = view.histogram_cost, build_answer(SAMPLE, view.parameters, view)
     text = read_answer(answer)
     assert answer.headline == "Choose the number directly."
     assert answer.numbers[0].text == words.format_share(view.direct_cost.median)
@@ -94,12 +94,12 @@ def test_card_says_what_it_costs_and_in_all():
     assert f"DP histogram, median cost {words.format_share(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
     cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
-    answer = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy_cost=cheap))
+    answer = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, histogram_cost=cheap))
     assert answer.headline == "Choose on a DP histogram."
     assert answer.numbers[0].label == "DP histogram, median cost"
     # Copies without users have no cost that JSON could hold.
     no_users = dataclasses.replace(copy, percentile_95=np.inf)
-    empty = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy_cost=no_users))
+    empty = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, histogram_cost=no_users))
     assert [number.value is None for number in empty.numbers] == [False, False, False, True]
 
 
@@ -109,11 +109,11 @@ def test_a_copy_costs_what_choosing_on_simulated_copies_costs(all_copies):
     bounds = comparison.simulate_chosen_bounds(
         SAMPLE.histogram,
         lambda copy: mean.best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
-        PrivateParameters(1.0).copy,
+        PrivateParameters(1.0).histogram_parameters,
     )
     errors = np.sort(np.sqrt(mean.smooth_variance(problem, bounds)))
     median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
-    assert solve_choice().copy_cost.median == pytest.approx(median)
+    assert solve_choice().histogram_cost.median == pytest.approx(median)
 
 
 def test_code_applies_the_chosen_number_under_its_label():

@@ -14,7 +14,7 @@ from dpcore.data import samples
 from dpcore.mean import Clamp
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import NumberPair
-from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.private_range import DrawnRange, RangeProblem
 from pages.private_choice import saved
 from pages.private_choice.question import KnownValue
 from pages.shared.base import keys
@@ -191,12 +191,12 @@ def test_words_for_every_relation_and_number_of_users() -> None:
 
 def test_a_session_file_carries_it_beside_what_it_cost() -> None:
     asked = RangeProblem(1.0, 0.5, 1.0, 1000.0, centre=20.0, users=400.0)
-    drawn = PrivateRange(20.0 - float(asked.grid[5]), 20.0 + float(asked.grid[9]), FACTS, asked, "amount")
+    drawn = DrawnRange(20.0 - float(asked.grid[5]), 20.0 + float(asked.grid[9]), FACTS, asked, "amount")
     known = replace(asked, centre=None, lower=3.0)
     middle = replace(asked, centre=None)
     others = (
-        PrivateRange(3.0, 3.0 + float(known.grid[7]), FACTS, known, "amount"),
-        PrivateRange(
+        DrawnRange(3.0, 3.0 + float(known.grid[7]), FACTS, known, "amount"),
+        DrawnRange(
             float(middle.centres[4] - middle.grid[3]),
             float(middle.centres[4] + middle.grid[3]),
             FACTS,

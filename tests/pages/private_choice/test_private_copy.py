@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
 from dpcore.mean.answer import build_answer
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, build_histogram
+from dpcore.private_choice.private_histogram import HistogramNoise, HistogramParameters, build_histogram
 from dpcore.report import content as report_document
 from dpcore.total.parameters import Summed
 from pages.private_choice import actions
@@ -55,7 +55,7 @@ SECRET = "user_id,amount,task\n" + "\n".join(
 )
 RELEASE, BACK = "test_release", "test_back"
 EMPTY = "private_choice.empty_copy"
-COPY = PrivateCopyParameters(1.0)
+COPY = HistogramParameters(1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +83,7 @@ def open_private_file(title: str = "Data") -> AppTest:
     return app
 
 
-def draw_release(app: AppTest, parameters: PrivateCopyParameters = COPY) -> AppTest:
+def draw_release(app: AppTest, parameters: HistogramParameters = COPY) -> AppTest:
     app.session_state[RELEASE] = parameters
     return check(app.run())
 
@@ -169,6 +169,7 @@ def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
     assert "σ² is empty because the release in use holds no values" in shown_texts(draw_release(app))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("title", "words"),
     [
@@ -222,7 +223,7 @@ def test_epsilons_add_up_and_stay_on_screen() -> None:
     app = draw_release(app)
     assert "ε = 1 in 1 release (add or remove one user)" in read_spent(app)
     # A second release is of the private data, not of the copy.
-    app = draw_release(app, PrivateCopyParameters(0.5))
+    app = draw_release(app, HistogramParameters(0.5))
     assert "ε = 1.5 in 2 releases" in read_spent(app)
     assert app.session_state[keys.LOADED_DATA].original.dataset.disclosure is Disclosure.PRIVATE
     assert data(app).name == "DP histogram of secret.csv"
@@ -236,8 +237,8 @@ def test_epsilons_add_up_and_stay_on_screen() -> None:
 
 def test_a_second_release_is_of_the_private_data_again() -> None:
     # Almost no noise: what comes out is the private histogram in bins, not the first copy in bins.
-    app = draw_release(draw_release(open_private_file()), PrivateCopyParameters(1000.0))
-    bins = PrivateCopyParameters(1.0).bins
+    app = draw_release(draw_release(open_private_file()), HistogramParameters(1000.0))
+    bins = HistogramParameters(1.0).bins
     assert data(app).histogram == build_histogram(
         bins.count_users(ContributionHistogram.from_counts(COUNTS)), bins
     )
@@ -289,16 +290,16 @@ def test_a_link_made_on_a_release_is_refused_with_a_sentence() -> None:
         session.Origin("dp-release").load()
 
 
-@pytest.mark.parametrize("noise", list(CopyNoise))
-def test_a_release_of_public_samples_works_alike(noise: CopyNoise) -> None:
+@pytest.mark.parametrize("noise", list(HistogramNoise))
+def test_a_release_of_public_samples_works_alike(noise: HistogramNoise) -> None:
     app = open_app("Mean")
-    delta = 1e-6 if noise is CopyNoise.GAUSSIAN else None
+    delta = 1e-6 if noise is HistogramNoise.GAUSSIAN else None
     app = draw_release(
-        app, PrivateCopyParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER)
+        app, HistogramParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER)
     )
     assert data(app).disclosure is Disclosure.DP_RELEASE
     assert "(replace one user)" in read_spent(app)
-    assert ("δ = 0.000001" in read_spent(app)) == (noise is CopyNoise.GAUSSIAN)
+    assert ("δ = 0.000001" in read_spent(app)) == (noise is HistogramNoise.GAUSSIAN)
 
 
 def test_values_facets_never_reach_a_release() -> None:

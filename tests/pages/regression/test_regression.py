@@ -17,7 +17,11 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import draw, sample_limiting, study, working_set
 from dpcore.regression.answer import plots, solution
-from dpcore.regression.estimate import ErrorTarget, compute_prediction_error, estimate_residual_variance
+from dpcore.regression.estimate import (
+    ErrorTarget,
+    compute_squared_prediction_error,
+    estimate_residual_variance,
+)
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
@@ -150,10 +154,11 @@ def assert_answer(app: AppTest, problem, labels) -> None:
     noise, sampling = parts["Privacy noise"], parts["Sampling error"]
     assert noise[0] ** 2 == pytest.approx(our_solution.privacy_variance, rel=1e-6)
     assert sampling[2] ** 2 == pytest.approx(none.sampling_variance)
-    error = compute_prediction_error(problem, our_solution, labels)
-    unbounded_error = compute_prediction_error(problem, none, labels)
+    error = compute_squared_prediction_error(problem, our_solution, labels)
+    unbounded_error = compute_squared_prediction_error(problem, none, labels)
     bounded_text, unbounded_text = (
-        wording.number(math.sqrt(x), 3) for x in (caps.prediction_errors[caps.best_index], unbounded_error)
+        wording.number(math.sqrt(x), 3)
+        for x in (caps.squared_prediction_errors[caps.best_index], unbounded_error)
     )
     assert read_metrics(app) == [
         wording.number(math.sqrt(error), 3),
@@ -186,21 +191,21 @@ def test_predictions_are_drawn_first():
     app = open_small()
     problem, labels = make_problem()
     caps = estimate_caps(problem, labels)
-    error = compute_prediction_error(problem, working_set.solve(problem), labels)
+    error = compute_squared_prediction_error(problem, working_set.solve(problem), labels)
     assert read_heights(chart(app, "regression_errors_predictions"), "Best weights") == [
         pytest.approx(math.sqrt(error), rel=1e-4)
     ]
     open_tab_once(app, "Against the bound")
     figure = chart(app, "regression_predictions")
-    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_errors))
+    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.squared_prediction_errors))
     ((x,), (y,)) = trace(figure, "Best bound")
     at_best = caps.find_best(ErrorTarget.PREDICTIONS)
-    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_errors[at_best])))
+    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.squared_prediction_errors[at_best])))
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(error), rel=1e-4)
     fit, noise = (
         trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
     )
-    assert fit**2 + noise**2 == pytest.approx(caps.prediction_errors)
+    assert fit**2 + noise**2 == pytest.approx(caps.squared_prediction_errors)
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +219,7 @@ def test_every_tab_is_drawn(answered_page, tab):
     assert not errors(open_tab(answered_page, tab))
 
 
+@pytest.mark.long
 def test_new_data_bring_new_bounds_unless_they_were_entered():
     app = wait_for_work(open_app(TITLE))
     first = app.session_state["regression.lower"]
@@ -317,6 +323,7 @@ def test_an_uploaded_table_is_answered_and_labelled():
     assert f"{variance:.3g}" not in link
 
 
+@pytest.mark.long
 def test_what_was_entered_for_one_table_is_asked_anew_with_the_next():
     app = enter_bounds(with_upload(), 2.0, 977.0)
     assert "What range can a label have?" not in shown_texts(app)
@@ -340,6 +347,7 @@ def test_a_draw_of_private_labels_needs_an_entered_variance():
     assert "Spent on these data: ε = 1 in 1 release" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     app = enter_bounds(with_upload(public=True))
     before = [metric.value for metric in list_metrics(app)]
@@ -400,6 +408,7 @@ def read_released(app: AppTest) -> np.ndarray:
     return table["Released"].to_numpy()
 
 
+@pytest.mark.long
 def test_draws_are_made_on_request_only_counted_and_kept():
     app = open_tab(open_small(), "Release")
     assert "Released" not in app.dataframe[0].value.columns
@@ -520,7 +529,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         app = open_app(TITLE, **LINK)
         assert "First answer, being refined" in app.get("progress")[0].proto.text
         (drawn,) = read_heights(chart(show_coefficients(app), "regression_errors"), "Best weights")
-        assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_RELATIVE_GAP)
+        assert best < drawn <= best / math.sqrt(1.0 - working_set.MAX_FIRST_GAP)
         open_tab_once(app, "Release")
         assert app.button(key="regression_draw").disabled
         open_tab_once(app, "Search")

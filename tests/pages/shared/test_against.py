@@ -134,7 +134,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     epsilons, _ = against.compute_method_curves(comparison)
     assert {epsilon for epsilon, _ in comparison.epsilons_with_change_labels} <= set(epsilons.tolist())
     plot = against.plot_methods("owners", comparison, 1.0, DATA.provenance)
-    traces = plotly_figures.draw(plot).data
+    traces = plotly_figures.draw_plot(plot).data
     assert [trace.name for trace in traces][: len(comparison.method_names)] == list(comparison.method_names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
     assert marked == [epsilon for epsilon, _ in comparison.epsilons_with_change_labels]
@@ -202,10 +202,11 @@ def test_curves_follow_epsilon_and_stop_when_told() -> None:
     assert against.compute_bound_curves(toy(), shares.append, stop).bounds.size == 3
     bound_curves = against.compute_bound_curves(toy(), None, lambda: True)
     for plot in against.plot_best("toy", toy(), bound_curves, 1.0, None, DATA.provenance):
-        (curve,) = [trace for trace in plotly_figures.draw(plot).data if trace.name == "best at each ε"]
+        (curve,) = [trace for trace in plotly_figures.draw_plot(plot).data if trace.name == "best at each ε"]
         assert len(curve.x) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["quantile", "per_group"])
 def test_slow_questions_are_worked_out_at_few_epsilons(name: str) -> None:
     comparison = compare_bounds(name)

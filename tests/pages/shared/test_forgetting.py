@@ -38,7 +38,7 @@ def everything_entered() -> None:
     from dpcore.common.privacy import Disclosure, ReleaseFacts
     from dpcore.contributions import ContributionHistogram
     from dpcore.dataset import Dataset, Values
-    from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
+    from dpcore.private_choice.private_histogram import HistogramParameters, release_histogram
     from pages.shared.base import cache, catalogue, keys
     from pages.shared.session import links, session
 
@@ -51,7 +51,7 @@ def everything_entered() -> None:
     )
     secret = Dataset("secret.csv", "", Disclosure.PRIVATE, histogram, values=values)
     session.use_data(session.LoadedData(secret, session.Origin(session.UPLOADED)))
-    session.record_release(ReleaseFacts(0.25, 0.0, PrivateCopyParameters(1.0).neighbours, "before"))
+    session.record_release(ReleaseFacts(0.25, 0.0, HistogramParameters(1.0).neighbours, "before"))
 
     @cache.cache_for_session(16)
     def answer(digest: str) -> object:
@@ -71,7 +71,7 @@ def everything_entered() -> None:
     for key in (*entries, *made_up, *(k for k in shells if k not in keys.PRESERVED_KEYS)):
         state[key] = f"secret of {key}"
     answer_before = answer(secret.digest)
-    copy = release_histogram(histogram, PrivateCopyParameters(1000.0), charge=session.record_release)
+    copy = release_histogram(histogram, HistogramParameters(1000.0), charge=session.record_release)
     session.use_release(copy.to_dataset("secret.csv"))
     seen["copy"] = {key: state[key] for key in state if key != "seen"}
     seen["answer stays"] = answer(secret.digest) is answer_before

@@ -258,6 +258,7 @@ PAGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", PAGES)
 def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
     run = Job.run
@@ -283,6 +284,7 @@ def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
     assert all(app.session_state[key].result is not None for key in PAGES[title])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("title", "key", "doing"),
     [("Linear regression", "regression_card", "stopped"), ("Quantile", "quantile_card", "A first answer")],

@@ -325,6 +325,7 @@ def test_fields_that_are_not_ours_are_left_alone():
     assert app.number_input(key=keys.EPSILON).value == setting.DEFAULT_EPSILON
 
 
+@pytest.mark.long
 def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
     app = open_app("Data")
     check(app.segmented_control(key="your_data.data_source").set_value("Generate").run())

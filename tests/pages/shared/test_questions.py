@@ -51,6 +51,7 @@ JOBS = (
 )
 
 
+@pytest.mark.long_for("User-level DP-SGD", "Classifier", "Recommender", "Linear regression", "Quantile")
 @pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
 def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsilon(title):
     lines = {"link": "1", "epsilon": "1", "lines": "users; rows"} if title == "Budget plan" else {}
@@ -98,6 +99,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.long_but("users", "Mean's own cap", "VC dimension")
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name):
     title, tabs, tab, key, stands = WHOLE[name]

@@ -23,7 +23,7 @@ from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.regression import problem
-from dpcore.regression.draw import Draw
+from dpcore.regression.draw import ReleasedCoefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import content as dpcore_report_content
 from dpcore.report import content as report_document
@@ -238,6 +238,7 @@ def test_a_script_holds_no_number_of_private_data(public_only, report_contents):
     assert ("evil.example" in script.split("FILES = ")[1].splitlines()[0]) is not public_only
 
 
+@pytest.mark.long
 def test_the_script_of_private_data_reads_the_persons_own_files(report_contents, tmp_path):
     app = private_page("Bias curves over τ₀")
     shown = card_numbers(app, "learning_card")
@@ -256,6 +257,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(report_contents,
         assert f"{label}: {value}" in printed
 
 
+@pytest.mark.long
 def test_the_script_of_private_values_reads_the_file_that_was_loaded(report_contents, tmp_path):
     app = private_page("Mean", READ)
     shown = card_numbers(app, "mean_card")
@@ -277,6 +279,7 @@ def test_both_reports_of_private_data_stand_beside_each_other():
     assert "PRIVATE-do-not-publish" in texts
 
 
+@pytest.mark.long_but("Mean")
 @pytest.mark.parametrize(
     "title", ["Mean", "Sum and count", "Quantile", "Bias curves over τ₀", "Weights vs. caps"]
 )
@@ -310,6 +313,7 @@ def printed_of(content, folder, file, name):
     ).splitlines()
 
 
+@pytest.mark.long
 def test_scripts_of_pages_that_need_rows_read_them_from_the_file(report_contents, tmp_path):
     app = private_page("Quantile")
     content = report_contents["quantile"]()
@@ -321,6 +325,7 @@ def test_scripts_of_pages_that_need_rows_read_them_from_the_file(report_contents
         assert f"{number.label}: {number.text}" in printed
 
 
+@pytest.mark.long
 def test_totals_of_both_signs(report_contents, tmp_path):
     file = ("user,amount\n" + "".join(f"u{i % 40},{(i * 7) % 23 - 11}\n" for i in range(400))).encode()
     app = open_on_file(file, "Sum and count")
@@ -349,6 +354,7 @@ def test_totals_of_both_signs(report_contents, tmp_path):
         assert f"{label}: {value}" in printed
 
 
+@pytest.mark.long
 def test_regression_on_a_table_of_ones_own(report_contents, tmp_path):
     rng = np.random.default_rng(5)
     rows = [
@@ -379,9 +385,9 @@ def test_regression_on_a_table_of_ones_own(report_contents, tmp_path):
     assert not public.of_class("private")
 
 
-def regression_draw(epsilon: float, *values: float) -> Draw:
+def regression_draw(epsilon: float, *values: float) -> ReleasedCoefficients:
     release = LaplaceRelease(np.array(values), epsilon=epsilon, scale=2.0, sensitivity=1.0)
-    return Draw("", ("x1", "<b>"), release, np.ones(len(values)), np.ones(len(values)))
+    return ReleasedCoefficients("", ("x1", "<b>"), release, np.ones(len(values)), np.ones(len(values)))
 
 
 def paid(*epsilons: float) -> Ledger:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 import streamlit as st
 from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 from streamlit.testing.v1 import AppTest
@@ -26,6 +27,7 @@ shell.freeze_memory()
 """
 
 
+@pytest.mark.long
 def test_what_is_frozen_does_not_outlive_the_interpreter():
     # DuckDB's binding prints a page of what is alive when its module goes.
     result = subprocess.run(

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 import dpcore
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
-from dpcore.private_choice.private_histogram import PrivateCopyParameters
+from dpcore.private_choice.private_histogram import HistogramParameters
 from pages.private_choice import actions
 from pages.shared import shell
 from pages.shared.base import cache, catalogue, keys
@@ -71,7 +71,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_command(spec: Any) -> Any:
         command = st_state().pop("test_command", None)
         if command == "release":
-            actions.release_dp_histogram(PrivateCopyParameters(1000.0))
+            actions.release_dp_histogram(HistogramParameters(1000.0))
         elif command == "back":
             session.use_original()
         return show(spec)
@@ -126,6 +126,7 @@ def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
     assert origin.name == "zipf"
 
 
+@pytest.mark.long
 def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     app = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")), "Heavy users")
     assert "computed from private data" in shown_texts(app)

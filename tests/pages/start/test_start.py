@@ -109,6 +109,7 @@ def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
     assert "Axis range* widens" not in shown_texts(app)  # Of the error, the axis ends where it does.
 
 
+@pytest.mark.long
 def test_epsilon_is_there_on_the_first_run_of_the_next_page():
     app = open_app("Home")
     check(app.number_input(key=keys.EPSILON).set_value(0.37).run())
@@ -120,6 +121,7 @@ def test_epsilon_is_there_on_the_first_run_of_the_next_page():
         assert not errors(app)
 
 
+@pytest.mark.long
 def test_the_bound_and_the_answers_survive_page_switches_and_new_data_clear_the_bound():
     app = open_app("Home")
     check(app.number_input(key="start.bound").set_value(50.0).run())
@@ -160,7 +162,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
     assert (lone_answer.numbers, lone_answer.error_parts) == ((), ())
     assert "With **" not in lone_answer.detail
     plot = lone_answer.plots["start-tradeoff"]()
-    assert {t.name for t in plotly_figures.draw(plot).data if t.mode != "text"} == {
+    assert {t.name for t in plotly_figures.draw_plot(plot).data if t.mode != "text"} == {
         "Bias",
         "Noise",
         "Expected error",

@@ -146,6 +146,7 @@ def test_the_default_sample_is_answered_by_the_core():
     assert_answer(open_app(TITLE), problem_of(ROWS, EPSILON, is_integer=True))
 
 
+@pytest.mark.long
 def test_every_mechanism_and_measure():
     app = enter(open_app(TITLE), keys.EPSILON, 0.1)
     for mechanism in NoiseKind:
@@ -220,6 +221,7 @@ def test_epsilon_moves_the_answer_and_not_the_axes():
     assert bounds[0] < bounds[-1]
 
 
+@pytest.mark.long
 def test_choices_are_kept_over_pages_and_delta_over_noises():
     app = choose(open_app(TITLE), "total.mechanism", "Gaussian")
     enter(app, "total.delta", 1e-8)
@@ -300,7 +302,7 @@ def test_figures_hold_numbers_on_any_data(histogram, epsilon):
     assert found.headline
     assert len(found.plots) == 3
     for plot in found.plots.values():
-        figure = plotly_figures.draw(plot())
+        figure = plotly_figures.draw_plot(plot())
         for drawn in figure.data:
             if len(drawn.x) and drawn.x[0] is not None:
                 assert 1 <= len(drawn.x) == len(drawn.y) <= 500
@@ -351,6 +353,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert "lower=-5" in read_shown_link(app)
 
 
+@pytest.mark.long
 def test_four_strategies_are_drawn_and_simulated():
     app = open_tab(open_app(TITLE), "total", "Four ways to choose a bound")
     enter(app, "total.runs", 400)
@@ -381,6 +384,7 @@ def test_four_strategies_are_drawn_and_simulated():
     assert "These results are for earlier settings" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_a_stopped_simulation_is_shown_as_far_as_it_went():
     app = open_tab(open_app(TITLE), "total", "Four ways to choose a bound")
     with pytest.MonkeyPatch.context() as patch:  # No fixture: what the app caches stays as it is.

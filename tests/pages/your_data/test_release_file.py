@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import TableKind
 from dpcore.private_choice.parameters import Relation
-from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.private_choice.private_histogram import HistogramNoise
 from dpcore.report import content as report_content
 from pages.private_choice import actions
 from pages.shared.base import keys
@@ -46,12 +46,13 @@ def open_release(epsilon: float = AMPLE_EPSILON, **settings) -> AppTest:
     return release_copy(app, epsilon)
 
 
+@pytest.mark.long_but("Gaussian")
 @pytest.mark.parametrize(
     "settings",
     [
         {},
         {"epsilon": 10 / 3, "private_choice.relation": Relation.REPLACE},
-        {"epsilon": 5.5, "private_choice.noise": CopyNoise.GAUSSIAN, "private_choice.delta": 1e-9},
+        {"epsilon": 5.5, "private_choice.noise": HistogramNoise.GAUSSIAN, "private_choice.delta": 1e-9},
     ],
     ids=["Laplace", "replace, no short decimal", "Gaussian"],
 )
@@ -88,6 +89,7 @@ def assert_comes_back(copy, content):
     assert "do not publish" not in texts
 
 
+@pytest.mark.long
 def test_a_plain_file_is_asked_about_as_ever():
     app = upload(open_app("Data"), b"size,users\n1,200\n3,20\n10,1\n")
     radio = app.radio(key="your_data.upload_public")
@@ -97,6 +99,7 @@ def test_a_plain_file_is_asked_about_as_ever():
     assert data(use(app)).is_private
 
 
+@pytest.mark.long_but("Disclosure.PRIVATE")
 @pytest.mark.parametrize("choice", [Disclosure.PRIVATE, Disclosure.PUBLIC])
 def test_whoever_knows_better_than_the_label_is_believed(choice):
     app = upload(open_app("Data"), RELEASED.encode())
@@ -106,6 +109,7 @@ def test_whoever_knows_better_than_the_label_is_believed(choice):
     assert dataset.release is None
 
 
+@pytest.mark.long_but("epsilon = 0.1-epsilon = 0", "discrete Laplace-[click](https://evil.example)")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
