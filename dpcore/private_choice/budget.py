@@ -99,17 +99,15 @@ def _refuse_total(total_epsilon: float, spent_epsilon: float) -> InvalidInput:
     return refuse(refusal_text, remedy="Enter a larger ε")
 
 
-def _list_short_decimals(exact_decimal: Decimal) -> Iterator[Decimal]:
-    """Yield decimals from 100 down to 80 % of the target: those of two digits, then of three and of four.
+def _list_short_decimals(target: Decimal) -> Iterator[Decimal]:
+    """Yield decimals of at most two digits, then three, then four, each time from the target down to above 80 % of it.
 
-    Nothing is yielded for a target of 0 or less.
+    A decimal of fewer digits comes again among those of more. Nothing is yielded for a target of 0 or less.
     """
-    if exact_decimal > 0:
+    if target > 0:
         for num_digits in (2, 3, 4):
-            digit_unit = Decimal(1).scaleb(exact_decimal.adjusted() - num_digits + 1)
-            for k in range(
-                int(exact_decimal / digit_unit), int(Decimal("0.8") * exact_decimal / digit_unit), -1
-            ):
+            digit_unit = Decimal(1).scaleb(target.adjusted() - num_digits + 1)
+            for k in range(int(target / digit_unit), int(Decimal("0.8") * target / digit_unit), -1):
                 yield k * digit_unit
 
 
