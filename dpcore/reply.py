@@ -210,7 +210,7 @@ class Reply:
     def code(self, library: str = "", form: str = "") -> str:
         """Write the program that releases with this bound, for one library.
 
-        It reads the file of the data by its name: run it in their folder. A table in memory has to be written first, with
+        It reads the file of the data by its name: run it in their folder. Write a table in memory to a file first, with
         ``table.to_parquet("data.parquet")``.
 
         Args:
