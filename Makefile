@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help app test test-fast test-oldest test-newest test-long test-features test-engines test-libraries lint format bench docs docs-pictures constraints package test-package paper-figures paper-runs plotly clean
+.PHONY: help app test test-fast test-oldest test-newest test-long test-search test-features test-engines test-libraries lint format bench docs docs-pictures constraints package test-package paper-figures paper-runs plotly clean
 
 # An interpreter that no longer starts (an upgraded or removed Python) makes the stamps worthless.
 ifneq ($(wildcard .venv),)
@@ -34,7 +34,8 @@ help:
 	@echo "make test-fast run the tests of pure functions (under a minute)"
 	@echo "make test-oldest run them with the oldest versions that the requirements allow, installed first (1.3 GB)"
 	@echo "make test-newest run them with another Python, NEWEST=python3.13, and the newest versions (1.3 GB)"
-	@echo "make test-long run the long tests, then search for new counter-examples, for an hour or so (SEARCH_TIMES=20 times as many as make test)"
+	@echo "make test-long run the long tests, which make test leaves out (15 minutes on two quiet cores)"
+	@echo "make test-search  search for new counter-examples for an hour or so (SEARCH_TIMES=20 times as many examples as make test)"
 	@echo "make test-features  run the numeric tests as on a processor with fewer features"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
 	@echo "make test-libraries  run the programs for PipelineDP, Tumult, Opacus and JAX Privacy with these libraries, installed first (8 GB)"
@@ -75,10 +76,13 @@ test-oldest: .venv/.stamp-oldest
 test-newest: .venv/.stamp-newest
 	@.venv/newest/bin/python -m pytest -n 2 -q -m "not browser and not slow and not long" $(PYTEST_ARGS) $(FAST_TESTS)
 
-# First what `make test` leaves out, then the searches. pytest's 5 says that PYTEST_ARGS chose none of the one kind.
+# All that `make test` leaves out. pytest's 5 says that PYTEST_ARGS chose none.
 test-long: .venv/.stamp-dev
 	@$(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) -m long || [ $$? -eq 5 ]
-	@SWEETSPOT_SEARCH=$(SEARCH_TIMES) $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) -m "not browser and not long" tests/dpcore || [ $$? -eq 5 ]
+
+# Tests by examples alone, long ones included.
+test-search: .venv/.stamp-dev
+	@SWEETSPOT_SEARCH=$(SEARCH_TIMES) $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) -m hypothesis tests/dpcore || [ $$? -eq 5 ]
 
 test-features: .venv/.stamp-dev
 	@NPY_DISABLE_CPU_FEATURES="$$($(PY) -c 'from numpy._core._multiarray_umath import __cpu_dispatch__ as d, __cpu_features__ as f; print(*(k for k in d if f[k]))')" OPENBLAS_CORETYPE=Nehalem GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-AVX512F $(PY) -m pytest -n $(TEST_WORKERS) --maxprocesses 4 --ignore-glob='*counting*' --ignore-glob='*upload*' $(PYTEST_ARGS) tests/dpcore tests/paper_numbers

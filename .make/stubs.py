@@ -75,7 +75,9 @@ def write_type(setting_name: str, type_hint: Any) -> str:
 
 def write_call(call_name: str) -> str:
     """Write both forms of a call: a reply for one epsilon, a table for several."""
-    types_by_name = {name: write_type(name, hint) for name, hint in questions.types_of(call_name).items()}
+    types_by_name = {
+        name: write_type(name, hint) for name, hint in questions.find_setting_types(call_name).items()
+    }
     types_by_name |= COLUMN_TYPES
     data, *named_arguments = inspect.signature(getattr(dpcore, call_name)).parameters.values()
     arguments = ["data: Any" + " = ..." * (data.default is None), "*"]

@@ -13,7 +13,13 @@ import numpy as np
 from dpcore.common.privacy import LaplaceNoise
 from dpcore.contributions import FloatArray
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
-from dpcore.mean.public_counts import Growth, MeanProblem, capped_error, find_weight_growth, smooth_error
+from dpcore.mean.public_counts import (
+    MeanProblem,
+    WeightGrowth,
+    compute_capped_error,
+    compute_smooth_error,
+    find_weight_growth,
+)
 
 BINOMIAL_LIMIT = 10**15
 """Rows above which a binomial count is drawn as normal (Berry-Esseen: off by 0.5 / sqrt(rows p (1 - p)))."""
@@ -121,9 +127,9 @@ def _draw_model_deviations(
     problem: MeanProblem, mu: float, bound: float, capped: bool, runs: int, generator: np.random.Generator
 ) -> tuple[FloatArray, float]:
     """Draw the same where the problem's own model says how far the weighted mean lies from the target."""
-    error = (capped_error if capped else smooth_error)(problem, bound)
+    error = (compute_capped_error if capped else compute_smooth_error)(problem, bound)
     sizes, users = problem.histogram.sizes.astype(np.float64), problem.histogram.users.astype(np.float64)
-    grows = Growth() if capped else find_weight_growth(problem, bound)
+    grows = WeightGrowth() if capped else find_weight_growth(problem, bound)
     weight = float(grows.compute_scaled_weights(bound, sizes) @ users)
     expected_mean = mu + float(error.shift)
     if problem.table_values is not None:

@@ -68,10 +68,10 @@ class Table:
         """Return the rows weighted at the best bound."""
         return WeightedRows(self._problem, self.best.threshold)
 
-    def error_ratios(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
+    def compute_error_ratios(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
         """Return the errors of ranges at the best bound over the least error; ends broadcast, and may be swapped."""
         ends = np.asarray(lower), np.asarray(upper)
-        return self._rows.error_parts(np.minimum(*ends), np.maximum(*ends)).error / self.best.error
+        return self._rows.compute_error_parts(np.minimum(*ends), np.maximum(*ends)).error / self.best.error
 
     def scale_tails(self, tails: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
         """Return `private_range.sum_tails` of ``scale`` times the users."""
@@ -83,7 +83,7 @@ MIN_CHANCE = 1e-6
 """Centres of a smaller chance are left out of a mean error, where the centre is drawn."""
 
 
-def cost_draw(table: Table, problem: RangeProblem) -> float:
+def compute_draw_cost(table: Table, problem: RangeProblem) -> float:
     """Return the mean error of a draw over the least error; exact, but for centres that are hardly ever drawn."""
     anchor = problem.anchor
     if anchor is None:
@@ -94,12 +94,12 @@ def cost_draw(table: Table, problem: RangeProblem) -> float:
         slope = problem.epsilon_of_centre / (2.0 * problem.centre_sensitivity)
         chances = convert_to_probabilities(problem.centre_log_prior - slope * distances)
         index = np.flatnonzero(chances > MIN_CHANCE)
-        costs = [_cost_ends(table, problem, float(centre)) for centre in problem.centres[index]]
+        costs = [_compute_end_cost(table, problem, float(centre)) for centre in problem.centres[index]]
         return float(np.average(costs, weights=chances[index]))
-    return _cost_ends(table, problem, anchor)
+    return _compute_end_cost(table, problem, anchor)
 
 
-def _cost_ends(table: Table, problem: RangeProblem, anchor: float) -> float:
+def _compute_end_cost(table: Table, problem: RangeProblem, anchor: float) -> float:
     """Return the mean error of the draws beside an anchor over the least error."""
     chances = [
         convert_to_probabilities(problem.compute_logits(table.scale_tails(query), anchor))
@@ -108,14 +108,14 @@ def _cost_ends(table: Table, problem: RangeProblem, anchor: float) -> float:
     upper = problem.list_ends(anchor)
     if problem.anchor is None:
         widths = problem.list_widths(anchor)
-        return float(table.error_ratios(anchor - widths, anchor + widths) @ chances[0])
+        return float(table.compute_error_ratios(anchor - widths, anchor + widths) @ chances[0])
     if problem.lower is not None:
-        return float(table.error_ratios(anchor, upper) @ chances[0])
+        return float(table.compute_error_ratios(anchor, upper) @ chances[0])
     lower = -problem.list_ends(-anchor)
-    return float(chances[0] @ table.error_ratios(lower[:, None], upper) @ chances[1])
+    return float(chances[0] @ table.compute_error_ratios(lower[:, None], upper) @ chances[1])
 
 
-def cost_quantiles(table: Table, problem: RangeProblem) -> float:
+def compute_quantile_cost(table: Table, problem: RangeProblem) -> float:
     """Return the mean error of two DP quantiles over the grid: equal weights, half of epsilon each, a public target."""
     ends = np.concatenate((-problem.grid[::-1], problem.grid))
     # Half of epsilon for either end, and half of that again, as a distance moves the normaliser as well.
@@ -128,10 +128,10 @@ def cost_quantiles(table: Table, problem: RangeProblem) -> float:
         for values in (table.values, private_range.negate_values(table.values))
     )
     # Ends in the wrong order are put in the right one, as whoever calls a library would.
-    return float(lower[::-1] @ table.error_ratios(ends[:, None], ends) @ upper)
+    return float(lower[::-1] @ table.compute_error_ratios(ends[:, None], ends) @ upper)
 
 
-def cost_bins(table: Table, problem: RangeProblem) -> float:
+def compute_bin_cost(table: Table, problem: RangeProblem) -> float:
     """Return the same of noisy counts in bins of doubling width on either side of 0, over simulated draws.
 
     The outermost bins above a threshold give the ends; an empty one passes it with a chance of 1 - `SUCCESS`. If
@@ -153,10 +153,10 @@ def cost_bins(table: Table, problem: RangeProblem) -> float:
     usable = passes.any(axis=1)
     low = np.where(usable, passes.argmax(axis=1), 0)
     high = np.where(usable, sums.size - passes[:, ::-1].argmax(axis=1), sums.size)
-    return float(np.mean(table.error_ratios(ends[low], ends[high])))
+    return float(np.mean(table.compute_error_ratios(ends[low], ends[high])))
 
 
-def cost_guess(table: Table, factor: float) -> float:
+def compute_guess_cost(table: Table, factor: float) -> float:
     """Return the error of a range ``factor`` times as wide as the best one on either side of its middle; it is free."""
     centre, half_width = (table.best.lower + table.best.upper) / 2.0, table.half_width
-    return float(table.error_ratios(centre - factor * half_width, centre + factor * half_width))
+    return float(table.compute_error_ratios(centre - factor * half_width, centre + factor * half_width))

@@ -119,7 +119,7 @@ def find_differences(setting: Setting) -> list[str]:
     error = program_error = float(reply.error or math.nan)
     if setting.call == "mean_bound":
         # Computed from the text of a program, the error is that before the mean is moved into its range.
-        program_error = math.sqrt(reply.solution.cap_choice.variance)
+        program_error = math.sqrt(reply.solution.cap_choice.squared_error)
     for place_name, place_error, expected_error in (
         ("plan", read_plan(setting), error),
         ("program", compute_program_error(setting, reply), program_error),
@@ -139,7 +139,7 @@ def read_page(setting: Setting) -> list[tuple[str, str]]:
         link["neighbours"] = Neighbours.ADD_OR_REMOVE_USER.value
     app = driving.open_app(PAGES[setting.call], link="1", data="shop-events", **link)
     driving.finish(app, "quantile.search_job")
-    return [(metric.label, metric.value) for metric in driving.metrics_of(app)]
+    return [(metric.label, metric.value) for metric in driving.list_metrics(app)]
 
 
 def read_command(setting: Setting) -> list[float]:
@@ -148,7 +148,7 @@ def read_command(setting: Setting) -> list[float]:
     options = [text for name, value in words.items() for text in (f"--{name.replace('_', '-')}", str(value))]
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
-        command.main([questions.command_of(setting.call), str(EVENTS), *options, "--json"])
+        command.main([questions.name_command(setting.call), str(EVENTS), *options, "--json"])
     numbers = json.loads(output.getvalue())["answers"][0]["numbers"]
     return [number["number"] for number in numbers if "number" in number]
 

@@ -30,7 +30,7 @@ from dpcore.counting.count import to_dataset
 from tests.pages import driving
 
 data = to_dataset({file!r}, "user_id", "amount", disclosure=Disclosure.PRIVATE)
-at = driving.with_data(driving.new_app("Mean"), data)
+at = driving.use_dataset(driving.build_app("Mean"), data)
 at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
 driving.fine(at.run())
 print(driving.shown_texts(at))

@@ -74,7 +74,7 @@ def make_plain_variances(problem: mean.MeanProblem) -> tuple[Callable[..., float
 
 def solve_exactly(problem: mean.MeanProblem) -> tuple[float, float]:
     """Return the variances of both certified optima."""
-    return mean.best_smooth(problem).variance, mean.best_cap(problem).variance
+    return mean.best_smooth(problem).squared_error, mean.best_cap(problem).squared_error
 
 
 def search_our_grid(problem: mean.MeanProblem) -> tuple[float, float]:

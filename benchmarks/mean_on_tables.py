@@ -146,7 +146,8 @@ def compare_counts_only(reply: Reply) -> str:
     counts_only = replace(problem, table_values=None, user_share=ASSUMED_USER_SHARE)
     cap = mean.best_cap(counts_only).max_contributions
     promised, exact = (
-        math.sqrt(float(mean.capped_error(each, cap).variance)) for each in (counts_only, problem)
+        math.sqrt(float(mean.compute_capped_error(each, cap).squared_error))
+        for each in (counts_only, problem)
     )
     return f"{cap}: {promised:.4g}, {promised / exact:.2f} of exact"
 

@@ -35,7 +35,7 @@ from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import pick_as_tuner
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import (
-    Selection,
+    SelectionProblem,
     best_selected_pair,
     best_selected_vector,
 )
@@ -173,7 +173,7 @@ def compare_selected(pairs: UserGroupPairs, epsilon: float, max_evaluations: int
         selection_delta=1e-6,
     )
     print(f"-- rows, groups selected privately, epsilon {epsilon:g} (half for each), delta 1e-06")
-    selection = Selection(PerGroupProblem(pairs, parameters))
+    selection = SelectionProblem(PerGroupProblem(pairs, parameters))
     start = time.process_time()
     worth = selection.evaluate_groups(20, 1.0)
     print(f"  {'groups released at (20, 1)':<46}{worth.num_expected_groups:>12,.2f}{time_since(start)}")

@@ -46,7 +46,7 @@ from dpcore.contributions import FloatArray
 from dpcore.counting.count import to_dataset
 from dpcore.dataset import Dataset
 from dpcore.plan import table
-from dpcore.plan.least_sum import find_least_sum, find_needed_budgets
+from dpcore.plan.least_sum import find_least_sum, find_needed_amounts
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import PlanParameters, choose_defaults
 from dpcore.plan.solution import AllocatedLine, allocate_lines, make_program
@@ -169,7 +169,7 @@ def compare_splits(
     weights, _ = relative(mechanisms / mechanisms.sum())
     plan_error, lines = relative(best.shares)
     budget = parameters.budget
-    needed = find_needed_budgets(curves, 0.05 * values, budget)
+    needed = find_needed_amounts(curves, 0.05 * values, budget)
     wanted_epsilons = (
         budget.convert_to_epsilon(needed.sum()),
         budget.convert_to_epsilon(needed.max() * needed.size),

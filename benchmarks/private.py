@@ -48,9 +48,9 @@ from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.private_histogram import (
-    CopyNoise,
+    HistogramNoise,
+    HistogramParameters,
     NoiseShape,
-    PrivateCopyParameters,
     PublicBins,
     compute_phantom_limits,
     count_from_tails,
@@ -130,7 +130,7 @@ def project_on_simplex(counts: FloatArray) -> FloatArray:
 
 def print_fits(epsilon: float, bins: PublicBins) -> None:
     """Print the variants of post-processing."""
-    parameters = PrivateCopyParameters(epsilon, bins)
+    parameters = HistogramParameters(epsilon, bins)
     print(f"\nepsilon_choice = {epsilon:g}, {bins.sentence}")
     print(
         "  users, rows: mean error; rows: root mean squared error; regret, median / 95 %: smooth weights, cap, "
@@ -151,7 +151,7 @@ def print_fits(epsilon: float, bins: PublicBins) -> None:
 
 
 def simulate_moments(
-    histogram: ContributionHistogram, parameters: PrivateCopyParameters, fit: Fit
+    histogram: ContributionHistogram, parameters: HistogramParameters, fit: Fit
 ) -> tuple[np.ndarray, np.ndarray]:
     """Simulate users and rows of copies, as shares of the true numbers, shape (runs,) each."""
     generator, counts = np.random.default_rng(2), parameters.bins.count_users(histogram)
@@ -163,7 +163,7 @@ def simulate_moments(
 
 
 def format_regrets(
-    histogram: ContributionHistogram, parameters: PrivateCopyParameters, fit: Fit = Fit.EXTENDED
+    histogram: ContributionHistogram, parameters: HistogramParameters, fit: Fit = Fit.EXTENDED
 ) -> str:
     """Format median and 95th percentile of regret: smooth weights, cap, sum at epsilon = 1 and 0.01.
 
@@ -214,8 +214,8 @@ def print_gaussian() -> None:
     )
     for key in SAMPLES:
         histogram = samples.load(key).histogram
-        for noise, delta in ((CopyNoise.LAPLACE, None), (CopyNoise.GAUSSIAN, 1e-6)):
-            parameters = PrivateCopyParameters(0.1, noise=noise, delta=delta)
+        for noise, delta in ((HistogramNoise.LAPLACE, None), (HistogramNoise.GAUSSIAN, 1e-6)):
+            parameters = HistogramParameters(0.1, noise=noise, delta=delta)
             words = format_regrets(histogram, parameters)
             print(f"  {key:36s} {noise.value:18s} scale {parameters.scale:6.2f}  {words}")
 
@@ -332,21 +332,21 @@ def measure_range(table: Table) -> ErrorsByWay:
         return RangeProblem(1.0, epsilon, UNIT, FARTHEST, users=users, **public_knowledge)  # type: ignore[arg-type]
 
     errors_by_way: ErrorsByWay = {
-        "draw, a typical value known": lambda e: _range_costs.cost_draw(
+        "draw, a typical value known": lambda e: _range_costs.compute_draw_cost(
             values_table, make_problem(e, centre=typical)
         ),
-        "draw, nothing known": lambda e: _range_costs.cost_draw(values_table, make_problem(e)),
-        "DP quantiles 0.005 and 0.995": lambda e: _range_costs.cost_quantiles(
+        "draw, nothing known": lambda e: _range_costs.compute_draw_cost(values_table, make_problem(e)),
+        "DP quantiles 0.005 and 0.995": lambda e: _range_costs.compute_quantile_cost(
             values_table, make_problem(e, centre=typical)
         ),
-        "log bins (ApproxBounds), simulated": lambda e: _range_costs.cost_bins(
+        "log bins (ApproxBounds), simulated": lambda e: _range_costs.compute_bin_cost(
             values_table, make_problem(e, centre=typical)
         ),
-        "a guess, twice as wide": lambda e: _range_costs.cost_guess(values_table, 2.0),
-        "a guess, ten times as wide": lambda e: _range_costs.cost_guess(values_table, 10.0),
+        "a guess, twice as wide": lambda e: _range_costs.compute_guess_cost(values_table, 2.0),
+        "a guess, ten times as wide": lambda e: _range_costs.compute_guess_cost(values_table, 10.0),
     }
     if float(values_table.values.values.min()) >= 0.0 and typical < 500.0:
-        errors_by_way["draw, L = 0 known"] = lambda e: _range_costs.cost_draw(
+        errors_by_way["draw, L = 0 known"] = lambda e: _range_costs.compute_draw_cost(
             values_table, make_problem(e, lower=0.0)
         )
     return errors_by_way
@@ -356,8 +356,10 @@ def make_relative_errors(
     condition: Condition, histogram: ContributionHistogram
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function from bounds to their errors over the least one."""
-    least_error = float(condition.errors(histogram, np.array([condition.best_bound(histogram)]))[0])
-    return lambda bounds: np.maximum(condition.errors(histogram, bounds) / least_error, 1.0)
+    least_error = float(
+        condition.compute_errors(histogram, np.array([condition.find_best_bound(histogram)]))[0]
+    )
+    return lambda bounds: np.maximum(condition.compute_errors(histogram, bounds) / least_error, 1.0)
 
 
 def measure_draw(
@@ -373,7 +375,7 @@ def measure_draw(
     problem = ChoiceProblem(target, epsilon, largest, prior=prior)
     law = choice.compute_probabilities(problem, histogram)
     if not margin:
-        distances = target.distances(histogram, problem.candidates)
+        distances = target.compute_distances(histogram, problem.candidates)
         law = np.exp(
             choice.normalise_log_weights(choice.compute_logits(problem, distances, np.array([epsilon])))
         )[0]
@@ -396,7 +398,7 @@ def measure_bins(
 
 def measure_guesses(histogram: ContributionHistogram, condition: Condition) -> ErrorsByWay:
     """Measure bounds from knowledge."""
-    best, error = condition.best_bound(histogram), make_relative_errors(condition, histogram)
+    best, error = condition.find_best_bound(histogram), make_relative_errors(condition, histogram)
     return {
         "a guess, twice the best": lambda e: float(error(np.array([2.0 * best]))[0]),
         "a guess, ten times the best": lambda e: float(error(np.array([10.0 * best]))[0]),
@@ -452,7 +454,7 @@ def measure_vector(table: Table) -> ErrorsByWay:
     if table.pairs is None:
         return {}
     condition = RankedSum(float(table.pairs.num_groups))
-    if condition.best_bound(table.histogram) <= 0.0:  # Nothing is best: no bound to be near.
+    if condition.find_best_bound(table.histogram) <= 0.0:  # Nothing is best: no bound to be near.
         return {}
     return measure_bound(table.histogram, condition, SmallFirst())
 
@@ -572,7 +574,7 @@ def print_weights_and_margins(tables: list[Table]) -> None:
 
         def measure_choice(table: Table) -> ErrorsByWay:
             condition, h = fixed_condition or parameters.condition, table.histogram
-            if condition.best_bound(h) <= 0.0:
+            if condition.find_best_bound(h) <= 0.0:
                 return {}
             prior = parameters.choice.prior
             errors_by_way: ErrorsByWay = {
@@ -607,7 +609,7 @@ def print_weights_and_margins(tables: list[Table]) -> None:
                 1.0
                 + float(
                     choice.compute_probabilities(make_problem(epsilon=e), table.histogram)
-                    @ condition.errors(table.histogram, make_problem(epsilon=e).candidates)
+                    @ condition.compute_errors(table.histogram, make_problem(epsilon=e).candidates)
                 )
             )
         }
@@ -633,7 +635,7 @@ def print_weights_and_margins(tables: list[Table]) -> None:
         users = float(f"{values_table.users:.0e}")
 
         def cost(problem_class: type[RangeProblem], epsilon: float) -> float:
-            return _range_costs.cost_draw(
+            return _range_costs.compute_draw_cost(
                 values_table, problem_class(1.0, epsilon, UNIT, FARTHEST, typical, users=users)
             )
 

@@ -43,7 +43,7 @@ def compute_learner_error(histogram: ContributionHistogram, epsilon: float, shar
     request = release_bounds.request_learner_bound(parameters, setting, num_rows, share * epsilon)
     assert isinstance(request.problem, choice.ChoiceProblem)
     fractions = np.minimum(request.problem.bounds / num_rows, 1.0)
-    errors = optimal_cap.compute_error_parts(parameters.problem(histogram), fractions).total
+    errors = optimal_cap.compute_error_parts(parameters.build_problem(histogram), fractions).total
     return float(choice.compute_probabilities(request.problem, histogram) @ errors)
 
 
@@ -56,7 +56,9 @@ def measure_learner() -> Iterator[list[float]]:
             user_indices = ((np.arange(num_users) + 0.5) / num_users * sizes.size).astype(int)
             scaled = ContributionHistogram.from_counts(sizes[user_indices])
             for epsilon in EPSILONS:
-                least_error = optimal_cap.find_best_cap(LearningParameters(epsilon).problem(scaled)).total
+                least_error = optimal_cap.find_best_cap(
+                    LearningParameters(epsilon).build_problem(scaled)
+                ).total
                 yield [compute_learner_error(scaled, epsilon, share) / least_error for share in SHARES]
 
 

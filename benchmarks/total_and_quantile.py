@@ -26,7 +26,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Values
 from dpcore.mean import private_counts
 from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound
-from dpcore.quantile.base_distribution import uniform_base
+from dpcore.quantile.base_distribution import build_uniform_base
 from dpcore.total import TotalProblem, strategies
 
 
@@ -81,15 +81,15 @@ def _describe_curves(problem: TotalProblem, epsilons: FloatArray) -> str:
 
 def compare_quantiles(values: Values, low: float, high: float) -> None:
     """Print the exact distribution of a private median, and a grid."""
-    problem = QuantileProblem(values, 0.5, 1.0, uniform_base(low, high))
+    problem = QuantileProblem(values, 0.5, 1.0, build_uniform_base(low, high))
     h = 20.0
 
     def compute_first() -> str:
-        out = quantile.output(problem, WeightKind.SMOOTH, h)
+        out = quantile.compute_output(problem, WeightKind.SMOOTH, h)
         return f"{out.probabilities.size:,} intervals, expected rank error {out.expected_rank_error:.3e}"
 
     def compute_once_more() -> str:
-        return f"{quantile.output(problem, WeightKind.SMOOTH, h).mean:.6g} on average"
+        return f"{quantile.compute_output(problem, WeightKind.SMOOTH, h).mean:.6g} on average"
 
     def compute_on_grid() -> str:
         y = np.sort(values.values)
@@ -100,7 +100,7 @@ def compare_quantiles(values: Values, low: float, high: float) -> None:
         return f"expected rank error, no bound: {float(np.sum(tilt * np.abs(rank - 0.5)) / tilt.sum()):.3e}"
 
     def draw_release() -> str:
-        out = quantile.output(problem.with_changes(epsilon=1e3), WeightKind.SMOOTH, 1.0)
+        out = quantile.compute_output(problem.with_changes(epsilon=1e3), WeightKind.SMOOTH, 1.0)
         return f"epsilon 1000: {out.sample(1, np.random.default_rng(0))[0]:.6g}"
 
     print_time("quantile: sort and exact output density", compute_first)

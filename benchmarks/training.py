@@ -390,7 +390,7 @@ class Cuts:
         """Return a batch by its number; compute it, and those before it, if they are not there yet."""
         while len(self.batches) <= number:
             trained = self.draw_training_users(len(self.batches))
-            self.batches.append((trained, self._floors(trained)))
+            self.batches.append((trained, self._measure_floors(trained)))
         return self.batches[number]
 
     def draw_training_users(self, batch: int) -> np.ndarray:
@@ -406,7 +406,7 @@ class Cuts:
                 trained[held_out_users, cut * NUM_FOLDS + fold] = 0.0
         return trained
 
-    def _floors(self, trained: np.ndarray) -> np.ndarray:
+    def _measure_floors(self, trained: np.ndarray) -> np.ndarray:
         """Return the losses held out without privacy and of guessing, shape (2, splits)."""
         rows = self.rows
         theta, log_odds = np.empty((rows.num_features, trained.shape[1])), np.empty(trained.shape[1])

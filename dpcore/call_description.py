@@ -40,14 +40,14 @@ LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
 PERIOD_ARGUMENTS = ("filters", "date", "periods", "releases", "person_epsilon")
 """Those of a filter, and of a unit that is a user in a period of time."""
-OF_UNITS = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
+UNIT_PACKAGES = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
 """Packages whose answers state the unit and the guarantee for a whole person."""
-OF_RANGES = ("mean", "quantile", "plan")
+RANGE_PACKAGES = ("mean", "quantile", "plan")
 """Packages whose ``lower`` and ``upper`` are the range of a value: of yes and no it is 0 to 1."""
 
 
 @dataclass(frozen=True)
-class Question:
+class CallSpec:
     """One call as it is declared: its package, and the columns and settings that it takes, without their values.
 
     Attributes:
@@ -64,7 +64,7 @@ class Question:
             setting of the call.
         derived_settings: Settings that follow from the data where they are not said, as ``choose_defaults`` of the
             package has them; the page proposes the same.
-        settings_by_program: Settings whose default is what the program can do.
+        program_settings: Settings whose default is what the program can do.
         required_with_data: Settings that must be said where data are given, and say nothing of data that are generated.
         table_module: Module of the package whose ``read_labelled_table`` makes of a table with a label what the
             question takes; empty where the question is about how many rows users have.
@@ -81,7 +81,7 @@ class Question:
     default_data: tuple[Any, ...] = ()
     source_with_data: str = ""
     derived_settings: tuple[str, ...] = ()
-    settings_by_program: tuple[str, ...] = ()
+    program_settings: tuple[str, ...] = ()
     required_with_data: tuple[str, ...] = ()
     table_module: str = ""
     purpose_sentence: str = ""
@@ -91,14 +91,14 @@ class Question:
         """Return the names of the arguments that say how the data are read."""
         accepted_names = {"user", "disclosure", *self.needed_columns, *self.accepted_columns}
         accepted_names |= set(LABEL_ARGUMENTS if self.table_module else ("sheet", "separator"))
-        accepted_names |= set(PERIOD_ARGUMENTS if self.package_name in OF_UNITS else ())
+        accepted_names |= set(PERIOD_ARGUMENTS if self.package_name in UNIT_PACKAGES else ())
         accepted_names |= {"missing", "yes"} if "value" in accepted_names else set()
         return tuple(argument_name for argument_name in HELP_BY_COLUMN if argument_name in accepted_names)
 
     @property
     def nullable_settings(self) -> tuple[str, ...]:
         """Return the settings whose default in the call is None, whatever default their field has."""
-        return *self.derived_settings, *self.settings_by_program, *self.required_with_data
+        return *self.derived_settings, *self.program_settings, *self.required_with_data
 
 
 def to_text(setting_value: Any) -> Any:
@@ -106,7 +106,7 @@ def to_text(setting_value: Any) -> Any:
     return text_fields.name_option(setting_value) if isinstance(setting_value, enum.Enum) else setting_value
 
 
-def list_settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
+def list_settings(question: CallSpec, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
     """Return the fields of the question's own settings by their names in the call, those without a default first."""
     setting_by_field = {
         field_name: setting_name for setting_name, field_name in question.field_names_by_setting.items()
@@ -119,12 +119,12 @@ def list_settings(question: Question, parameters_type: Any) -> dict[str, datacla
     return dict(sorted(fields_by_setting.items(), key=lambda item: not is_required(question, *item)))
 
 
-def is_required(question: Question, setting_name: str, parameter_field: dataclasses.Field[Any]) -> bool:
+def is_required(question: CallSpec, setting_name: str, parameter_field: dataclasses.Field[Any]) -> bool:
     """Return True if a call must name this setting: it has no default, or one that is meant for the page alone."""
     return parameter_field.default is MISSING or setting_name in question.required_settings
 
 
-def build_signature(question: Question, parameters_type: Any) -> inspect.Signature:
+def build_signature(question: CallSpec, parameters_type: Any) -> inspect.Signature:
     """Build the signature of a call: the data (None by default if settings can replace them), columns, settings."""
     from dpcore.reply import Reply
 
@@ -146,7 +146,7 @@ def build_signature(question: Question, parameters_type: Any) -> inspect.Signatu
     return inspect.Signature([data_argument, *keyword_arguments], return_annotation=Reply)
 
 
-def write_docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
+def write_docstring(question: CallSpec, parameters_type: Any, build_answer: Any) -> str:
     """Write the docstring of a call from that of ``build_answer`` and the help of its settings."""
     # Here, as NumPy comes with it, and help on all commands needs none.
     from dpcore.common.parameters import describe
@@ -185,7 +185,7 @@ def write_docstring(question: Question, parameters_type: Any, build_answer: Any)
             value_sentences += f" Where data are given it is {question.source_with_data!r} by default."
         if argument_name in question.derived_settings:
             value_sentences += " By default it follows from the data: see `choose_defaults`."
-        if argument_name in question.settings_by_program:
+        if argument_name in question.program_settings:
             value_sentences += " By default it is the best that the program can do."
         if argument_name in question.required_with_data:
             value_sentences += " It must be said where data are given."

@@ -17,7 +17,7 @@ from dpcore.common.checks import Problems
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-SizeIndex = IntArray | slice
+SizeCounts = IntArray | slice
 """Numbers of distinct sizes at or below bounds, any shape, or a slice of all such numbers."""
 Entry = TypeVar("Entry", bound=np.generic)
 
@@ -25,7 +25,7 @@ MAX_SIZE = 10**12
 """Largest number of rows one user may have (float64 still holds every whole number far above it)."""
 MAX_USERS = 10**12
 """Largest number of users that may share one size."""
-BLOCK = 16_384
+BLOCK_SIZE = 16_384
 """Sizes looked at together: what a formula holds meanwhile stays in the processor's cache. A million sizes at once take
 three times as long."""
 
@@ -182,8 +182,10 @@ class ContributionHistogram(ByDigest):
             sizes = _read_integers(self.sizes, "sizes", MAX_SIZE, problems)
             users = _read_integers(self.users, "users", MAX_USERS, problems)
             if (fall_mask := np.diff(sizes) <= 0).any():
-                position = int(np.argmax(fall_mask)) + 2
-                problems.add(f"sizes must be distinct and ascending; entry {position} is not above the last")
+                fall_position = int(np.argmax(fall_mask)) + 2
+                problems.add(
+                    f"sizes must be distinct and ascending; entry {fall_position} is not above the last"
+                )
             _check_lengths(sizes, users, problems)
         object.__setattr__(self, "sizes", read_only(sizes))
         object.__setattr__(self, "users", read_only(users))
@@ -307,13 +309,15 @@ class ContributionHistogram(ByDigest):
 
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
-        """Return slices that divide the distinct sizes, in order, into blocks of `BLOCK`.
+        """Return slices that divide the distinct sizes, in order, into blocks of `BLOCK_SIZE`.
 
         The last block may be shorter.
         """
         num_sizes = self.sizes.size
-        first_indices = range(0, num_sizes, BLOCK)
-        return tuple(slice(first_index, min(first_index + BLOCK, num_sizes)) for first_index in first_indices)
+        first_indices = range(0, num_sizes, BLOCK_SIZE)
+        return tuple(
+            slice(first_index, min(first_index + BLOCK_SIZE, num_sizes)) for first_index in first_indices
+        )
 
     def rows_above(self, h: npt.ArrayLike) -> FloatArray:
         """Compute how many rows the users with more than h rows have together, without a cap.
@@ -322,14 +326,14 @@ class ContributionHistogram(ByDigest):
         """
         return self._rows_from[np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")]
 
-    def excess(self, h: npt.ArrayLike, size_index: SizeIndex | None = None) -> FloatArray:
+    def excess(self, h: npt.ArrayLike, num_sizes_up_to: SizeCounts | None = None) -> FloatArray:
         """Compute how many rows a cap of h rows per user cuts in all: sum_l (s_l - h)_+.
 
-        The result has the shape of ``h``, and is exact to rounding. ``size_index`` is the number of distinct sizes at
-        or below each h, if the caller knows it.
+        The result has the shape of ``h``, and is exact to rounding. ``num_sizes_up_to`` is the number of distinct
+        sizes at or below each h, if the caller knows it.
         """
         h = np.asarray(h, dtype=np.float64)
-        k = self.count_sizes_up_to(h) if size_index is None else size_index
+        k = self.count_sizes_up_to(h) if num_sizes_up_to is None else num_sizes_up_to
         gaps_to_next = np.append(self.sizes, 0)[k] - h  # Behind the last size nobody is left to count it.
         return np.asarray(gaps_to_next * self._users_from[k] + self._excess_from[k])
 
@@ -348,13 +352,13 @@ class ContributionHistogram(ByDigest):
         """Count the distinct sizes at or below each bound; of the shape of ``h``."""
         return np.asarray(np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right"))
 
-    def compute_sums_after(self, size_index: SizeIndex) -> SumsAtBounds:
-        """Compute `pieces` from the number of sizes at or below each bound, without a search."""
-        k = size_index
+    def compute_sums_after(self, num_sizes_up_to: SizeCounts) -> SumsAtBounds:
+        """Compute the sums of `compute_sums_at` from the number of sizes at or below each bound, without a search."""
+        k = num_sizes_up_to
         return SumsAtBounds(self._rows_before[k], self._users_from[k], self._inverse_from[k])
 
     def compute_sums_at_sizes(self) -> SumsAtBounds:
-        """Compute `pieces` at every distinct size, each field of shape (k,), without a search."""
+        """Compute the sums of `compute_sums_at` at every distinct size, each field of shape (k,), without a search."""
         return self.compute_sums_after(slice(1, None))
 
     def kept_rows(self, h: npt.ArrayLike) -> FloatArray:
@@ -431,15 +435,17 @@ def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], sort_keys:
     return ranks_within_users
 
 
-def log_spaced(low: float, highest: float, num_points: int, extra_points: Sequence[float] = ()) -> FloatArray:
-    """Build ascending log-spaced numbers from ``low`` to ``highest``, with both ends and the extra points between them.
+def log_spaced(
+    lowest: float, highest: float, num_points: int, extra_points: Sequence[float] = ()
+) -> FloatArray:
+    """Build ascending log-spaced numbers from ``lowest`` to ``highest``, both included, with the extra points between.
 
     Args:
-        low: Lower end, above 0.
-        highest: Upper end, at least ``low``.
+        lowest: Lower end, above 0.
+        highest: Upper end, at least ``lowest``.
         num_points: How many before duplicates fall together, at least 2.
         extra_points: Further numbers; those outside [low, high] are left out.
     """
-    log_grid = np.geomspace(low, highest, num_points) if highest > low else np.array([float(low)])
-    inner_points = [x for x in extra_points if low <= x <= highest]
-    return np.unique(np.concatenate((np.clip(log_grid, low, highest), [low, highest], inner_points)))
+    log_grid = np.geomspace(lowest, highest, num_points) if highest > lowest else np.array([float(lowest)])
+    inner_points = [x for x in extra_points if lowest <= x <= highest]
+    return np.unique(np.concatenate((np.clip(log_grid, lowest, highest), [lowest, highest], inner_points)))

@@ -70,8 +70,10 @@ class Values(ArrayFacet):
             problems.add("user_codes must be ascending")
         if not np.all(np.isfinite(self.values)):
             problems.add("values must be finite numbers")
-        for array, least_allowed in ((self.num_rows_each, 1), (self.standard_deviations, 0)):
-            if array is not None and (array.shape != self.values.shape or not np.all(array >= least_allowed)):
+        for optional_array, least_allowed in ((self.num_rows_each, 1), (self.standard_deviations, 0)):
+            if optional_array is not None and (
+                optional_array.shape != self.values.shape or not np.all(optional_array >= least_allowed)
+            ):
                 problems.add(
                     "num_rows_each and standard_deviations need one number per value, at least 1 and at least 0"
                 )
@@ -100,16 +102,16 @@ class Values(ArrayFacet):
             return np.diff(np.append(self.first_entries, self.values.size))
         return np.add.reduceat(self.num_rows_each, self.first_entries)
 
-    def weigh(self, terms_by_entry: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return each entry's term times the number of rows that the entry stands for, shape of ``terms_by_entry``."""
-        return terms_by_entry if self.num_rows_each is None else terms_by_entry * self.num_rows_each
+    def weigh(self, terms_per_entry: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return each entry's term times the number of rows that the entry stands for, shape of ``terms_per_entry``."""
+        return terms_per_entry if self.num_rows_each is None else terms_per_entry * self.num_rows_each
 
-    def sum_per_user(self, terms_by_entry: FloatArray) -> FloatArray:
+    def sum_per_user(self, terms_per_entry: FloatArray) -> FloatArray:
         """Compute for each user the sum of a term over their rows, shape (num_users,).
 
-        ``terms_by_entry`` has one number per entry; an entry of several rows counts once for each of them.
+        ``terms_per_entry`` has one number per entry; an entry of several rows counts once for each of them.
         """
-        return np.asarray(np.add.reduceat(self.weigh(terms_by_entry), self.first_entries))
+        return np.asarray(np.add.reduceat(self.weigh(terms_per_entry), self.first_entries))
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,10 +43,10 @@ def tabulate_replies(
         reply = ask_question(data, {**settings, "epsilon": epsilon})
         if replies:
             # It was asked about counted data; in its call stand the columns that the first one counted.
-            first_settings = {
+            first_columns = {
                 name: value for name, value in replies[0].call[1].items() if name in column_arguments
             }
-            reply = replace(reply, call=(reply.call[0], {**first_settings, **reply.call[1]}))
+            reply = replace(reply, call=(reply.call[0], {**first_columns, **reply.call[1]}))
         replies.append(reply)
         if data is not None:
             data = replies[0].subject

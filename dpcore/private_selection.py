@@ -54,7 +54,7 @@ from dpcore.report.markup import to_plain_text
 
 READING_ARGUMENTS = ("missing", "sheet", "separator", "yes", *call_description.PERIOD_ARGUMENTS)
 """Arguments of a call that say how the columns are read."""
-SELECTABLE = (*questions.SELECTABLE, "private_bound")
+SELECTABLE_CALLS = (*questions.SELECTABLE_CALLS, "private_bound")
 """Calls whose bound can be selected."""
 
 
@@ -237,8 +237,8 @@ def _pose_question(
     call_name: str, data: Any, settings: Mapping[str, Any], epsilon: float | None, options: Mapping[str, Any]
 ) -> tuple[Reply, SelectionRequest, UserAmounts, Dataset]:
     """Ask on a made-up table; return its reply, the selection request, the amounts to select from, and the table."""
-    if call_name not in SELECTABLE:
-        raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {call_name!r}")
+    if call_name not in SELECTABLE_CALLS:
+        raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE_CALLS)}; got {call_name!r}")
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
     columns |= {name: settings.get(name) for name in ("value", *READING_ARGUMENTS)}
     entered_provenance = check_provenance(settings.get("disclosure", Disclosure.PRIVATE))
@@ -259,7 +259,7 @@ def _pose_question(
     dummy_dataset = build_dummy_dataset(
         columns, provenance, contribution, task_names=(bin_edges or listed_groups)[:1]
     )
-    reply = questions.reply_of(call_name, dummy_dataset, call_settings)
+    reply = questions.build_reply(call_name, dummy_dataset, call_settings)
     request = _build_request(reply, epsilon, options)
     user_amounts = _read_amounts(data, columns, request)
     dummy_dataset = build_dummy_dataset(
@@ -267,7 +267,7 @@ def _pose_question(
     )
     if request.number in OF_QUANTILE:
         # Its program is that of the answer, which names the file.
-        reply = questions.reply_of(call_name, dummy_dataset, call_settings)
+        reply = questions.build_reply(call_name, dummy_dataset, call_settings)
     return reply, request, user_amounts, dummy_dataset
 
 
@@ -340,14 +340,14 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     return get_user_amounts(user_amounts) if isinstance(user_amounts, Dataset) else user_amounts
 
 
-def _build_from_counts(counts_given: Any) -> ContributionHistogram:
+def _build_from_counts(entered_counts: Any) -> ContributionHistogram:
     """Build the histogram from a list of numbers of rows per user.
 
     Entries below 1 and NaN are left out, and others are rounded down; a list without any gives the histogram of no
     users.
     """
     try:
-        counts = np.asarray(counts_given, dtype=np.float64)
+        counts = np.asarray(entered_counts, dtype=np.float64)
     except (TypeError, ValueError):
         counts = np.zeros((0, 0))
     if counts.ndim != 1:

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.call_description import (
     LABEL_ARGUMENTS,
-    OF_RANGES,
-    Question,
+    RANGE_PACKAGES,
+    CallSpec,
     build_signature,
     is_required,
     list_settings,
@@ -44,32 +44,32 @@ if TYPE_CHECKING:
     from dpcore.reply import Reply
 
 QUESTIONS = {
-    "mean_bound": Question(
+    "mean_bound": CallSpec(
         "mean",
         accepted_columns=("value",),
         required_settings=("lower", "upper"),
         derived_settings=("counts", "variance_source", "target", "likeness"),
     ),
-    "count_bound": Question(
+    "count_bound": CallSpec(
         "total",
         fixed_settings={"summed": "rows"},
         purpose_sentence="Find the best bound on rows per user for a count of rows.",
     ),
-    "sum_bound": Question(
+    "sum_bound": CallSpec(
         "total",
         needed_columns=("value",),
         fixed_settings={"summed": "values"},
         purpose_sentence="Find the best bound on what one user adds to a sum.",
     ),
-    "group_bounds": Question("per_group", needed_columns=("group",), accepted_columns=("value",)),
-    "quantile_bound": Question(
+    "group_bounds": CallSpec("per_group", needed_columns=("group",), accepted_columns=("value",)),
+    "quantile_bound": CallSpec(
         "quantile",
         needed_columns=("value",),
         field_names_by_setting={"lower": "low", "upper": "high"},
         derived_settings=("bound_from", "neighbours"),
-        settings_by_program=("weighting",),
+        program_settings=("weighting",),
     ),
-    "variance_bound": Question(
+    "variance_bound": CallSpec(
         "plan",
         needed_columns=("value",),
         required_settings=("lower", "upper"),
@@ -83,37 +83,44 @@ QUESTIONS = {
         derived_settings=("variance_source", "target", "likeness"),
         purpose_sentence="Find the best bound on rows per user for a variance.",
     ),
-    "plan_bounds": Question(
+    "plan_bounds": CallSpec(
         "plan", ("value", "group"), derived_settings=("variance_source", "target", "likeness")
     ),
-    "learning_bound": Question("learning"),
-    "examples_bound": Question("examples_per_user"),
-    "weights_gain": Question("gap_examples"),
-    "training_bound": Question(
+    "learning_bound": CallSpec("learning"),
+    "examples_bound": CallSpec("examples_per_user"),
+    "weights_gain": CallSpec("gap_examples"),
+    "training_bound": CallSpec(
         "training", ("ranges", "positive"), default_data=(None,), table_module="training_data"
     ),
-    "regression_weights": Question("regression", default_data=(None,), table_module="problem"),
-    "task_weights": Question("multitask", ("group",), default_data=(None,), source_with_data="data"),
-    "rating_weights": Question(
+    "regression_weights": CallSpec("regression", default_data=(None,), table_module="problem"),
+    "task_weights": CallSpec("multitask", ("group",), default_data=(None,), source_with_data="data"),
+    "rating_weights": CallSpec(
         "factorisation",
         accepted_columns=("value", "group"),
         required_with_data=("lower", "upper"),
         field_names_by_setting={"lower": "lowest", "upper": "highest"},
         default_data=(None,),
     ),
-    "private_bound": Question(
+    "private_bound": CallSpec(
         "private_choice", field_names_by_setting={"neighbours": "relation"}, derived_settings=("user_share",)
     ),
-    "owners": Question("data_owners", default_data=(Disclosure.PUBLIC,), source_with_data="data"),
+    "owners": CallSpec("data_owners", default_data=(Disclosure.PUBLIC,), source_with_data="data"),
 }
 """By the name of the call."""
 
 
-SELECTABLE = "mean_bound", "count_bound", "sum_bound", "group_bounds", "quantile_bound", "learning_bound"
+SELECTABLE_CALLS = (
+    "mean_bound",
+    "count_bound",
+    "sum_bound",
+    "group_bounds",
+    "quantile_bound",
+    "learning_bound",
+)
 """Calls of `QUESTIONS` whose bound can be drawn privately; `private_bound` has settings of its own for that."""
 
 
-def command_of(call_name: str) -> str:
+def name_command(call_name: str) -> str:
     """Return the name of a question's command in a shell, such as ``mean`` for ``mean_bound``."""
     short_name = re.sub(r"_bounds?$", "", call_name)
     return (call_name if short_name == "count" else short_name).replace("_", "-")
@@ -129,9 +136,9 @@ def build_call(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
         The function, with the signature and the docstring that `help` shows.
     """
     call_question = QUESTIONS[call_name]
-    build_answer, parameters_type, _ = _answer_types(call_question)
+    build_answer, parameters_type, _ = _load_answer_types(call_question)
 
-    def call(data: Any = None, **settings: Any) -> Reply | pd.DataFrame:
+    def answer_question(data: Any = None, **settings: Any) -> Reply | pd.DataFrame:
         """Answer the question, with columns and settings by name.
 
         The result is a `Reply`, or a table with one row per epsilon if ``epsilon`` is a list.
@@ -140,17 +147,19 @@ def build_call(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
         if isinstance(epsilon, Iterable) and not isinstance(epsilon, str | bytes | Mapping):
             from dpcore.epsilon_table import tabulate_replies
 
-            ask = functools.partial(reply_of, call_name)
-            return tabulate_replies(ask, call_question.column_arguments, data, settings, list(epsilon))
-        return reply_of(call_name, data, settings)
+            answer_at_epsilon = functools.partial(build_reply, call_name)
+            return tabulate_replies(
+                answer_at_epsilon, call_question.column_arguments, data, settings, list(epsilon)
+            )
+        return build_reply(call_name, data, settings)
 
-    call.__name__ = call.__qualname__ = call_name
-    call.__signature__ = build_signature(call_question, parameters_type)  # type: ignore[attr-defined]
-    call.__doc__ = write_docstring(call_question, parameters_type, build_answer)
-    return call
+    answer_question.__name__ = answer_question.__qualname__ = call_name
+    answer_question.__signature__ = build_signature(call_question, parameters_type)  # type: ignore[attr-defined]
+    answer_question.__doc__ = write_docstring(call_question, parameters_type, build_answer)
+    return answer_question
 
 
-def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
+def build_reply(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     """Answer one question about data.
 
     Args:
@@ -165,9 +174,9 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     from dpcore.reply import Reply
 
     question = QUESTIONS[call_name]
-    build_answer, parameters_type, data_type = _answer_types(question)
+    build_answer, parameters_type, data_type = _load_answer_types(question)
     settings = text_fields.rename_former(call_name, parameters_type, settings)
-    columns_by_argument = {key: settings[key] for key in question.column_arguments if key in settings}
+    columns_by_argument = {name: settings[name] for name in question.column_arguments if name in settings}
     # What the question takes beside a data set.
     is_native = isinstance(data, data_type) and not isinstance(data, Dataset)
     has_source = question.source_with_data and data is not None and not is_native
@@ -175,10 +184,12 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     input_problems: list[InputProblem] = []
     try:
         own_settings: dict[str, Any] = {"source": question.source_with_data} if has_source else {}
-        has_range = question.package_name in OF_RANGES or "mean" in str(settings.get("statistic")).lower()
+        has_range = (
+            question.package_name in RANGE_PACKAGES or "mean" in str(settings.get("statistic")).lower()
+        )
         if settings.get("yes") is not None and has_range:  # The mean of 0 and 1 is a share.
             own_settings |= {"lower": 0.0, "upper": 1.0}
-        own_settings |= {key: settings[key] for key in settings if key not in columns_by_argument}
+        own_settings |= {name: settings[name] for name in settings if name not in columns_by_argument}
         parameters = _build_parameters(call_name, question, parameters_type, own_settings, data is not None)
     except InvalidInput as refused:
         input_problems += refused.problems
@@ -202,8 +213,8 @@ def reply_of(call_name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     if question.derived_settings:
         question_package = importlib.import_module(f"dpcore.{question.package_name}")
         default_settings = question_package.choose_defaults(subject)
-        unset_keys = [key for key in question.derived_settings if settings.get(key) is None]
-        parameters = dataclasses.replace(parameters, **{key: default_settings[key] for key in unset_keys})
+        unset_names = [name for name in question.derived_settings if settings.get(name) is None]
+        parameters = dataclasses.replace(parameters, **{name: default_settings[name] for name in unset_names})
     answer = build_answer(subject, parameters)
     dataset = subject if isinstance(subject, Dataset) else None
     purpose_sentence = question.purpose_sentence or (inspect.getdoc(build_answer) or "").partition("\n")[0]
@@ -238,7 +249,7 @@ def _pause_collector() -> Iterator[None]:
 
 @_pause_collector()
 def _read_data(
-    question: Question, data: Any, columns: Mapping[str, Any], further_columns: Sequence[str] = ()
+    question: CallSpec, data: Any, columns: Mapping[str, Any], further_columns: Sequence[str] = ()
 ) -> Any:
     """Convert the data to the type that the question takes: a dataset, or a table with a label.
 
@@ -260,37 +271,44 @@ def _read_data(
     return to_dataset(data, **kept_columns, needs=question.needed_columns, further_values=further_columns)
 
 
-def parameters_of(call_name: str) -> type[Any]:
+def find_parameters_type(call_name: str) -> type[Any]:
     """Return the parameters class of a call."""
-    _, parameters_type, _ = _answer_types(QUESTIONS[call_name])
+    _, parameters_type, _ = _load_answer_types(QUESTIONS[call_name])
     return parameters_type  # type: ignore[no-any-return]
 
 
-def types_of(call_name: str) -> dict[str, Any]:
+def find_setting_types(call_name: str) -> dict[str, Any]:
     """Return the types of a call's settings by name.
 
     Of the arguments for columns, only those that are no column name are among them, such as ``intercept`` and
     ``releases``.
     """
     call_question = QUESTIONS[call_name]
-    _, parameters_type, _ = _answer_types(call_question)
+    _, parameters_type, _ = _load_answer_types(call_question)
     types_by_field = text_fields.list_field_types(parameters_type)
     fields_by_setting = list_settings(call_question, parameters_type)
     types_by_setting = {setting_name: types_by_field[f.name] for setting_name, f in fields_by_setting.items()}
-    column_types: dict[str, Any] = {"intercept": bool, "missing": str | float, "yes": str, "periods": str}
-    column_types |= {"filters": str, "releases": int, "person_epsilon": float}
-    return types_by_setting | {k: t for k, t in column_types.items() if k in call_question.column_arguments}
+    types_by_argument: dict[str, Any] = {
+        "intercept": bool,
+        "missing": str | float,
+        "yes": str,
+        "periods": str,
+    }
+    types_by_argument |= {"filters": str, "releases": int, "person_epsilon": float}
+    return types_by_setting | {
+        name: hint for name, hint in types_by_argument.items() if name in call_question.column_arguments
+    }
 
 
 @_pause_collector()
-def _answer_types(question: Question) -> tuple[Callable[..., Any], Any, Any]:
+def _load_answer_types(question: CallSpec) -> tuple[Callable[..., Any], Any, Any]:
     """Return a question's ``build_answer`` function, the class of its parameters and the type of its data."""
     build_answer = importlib.import_module(f"dpcore.{question.package_name}.answer").build_answer
     types_by_argument = typing.get_type_hints(build_answer)
     return build_answer, types_by_argument["parameters"], next(iter(types_by_argument.values()))
 
 
-def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
+def find_call(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] | None:
     """Find the call that asks a question with these parameters.
 
     Args:
@@ -308,7 +326,7 @@ def call_with(package_name: str, parameters: Any) -> tuple[str, dict[str, Any]] 
     return None
 
 
-def list_call_settings(question: Question, parameters: Any) -> dict[str, Any]:
+def list_call_settings(question: CallSpec, parameters: Any) -> dict[str, Any]:
     """Return the settings, by name, with which a call asks for these parameters."""
     named_settings = *question.required_settings, *question.nullable_settings
     values_by_field = _list_values(parameters)
@@ -325,7 +343,7 @@ def _list_values(parameters: Any) -> dict[str, Any]:
 
 
 def _build_parameters(
-    call_name: str, question: Question, parameters_type: Any, settings: Mapping[str, Any], has_data: bool
+    call_name: str, question: CallSpec, parameters_type: Any, settings: Mapping[str, Any], has_data: bool
 ) -> Any:
     """Build the parameters from settings as a person writes them; raise InvalidInput for all that is wrong.
 

@@ -411,7 +411,9 @@ class Reply:
         column_arguments = (
             importlib.import_module("dpcore.questions").QUESTIONS[self.call[0]].column_arguments
         )
-        return self.call[0], {name: x for name, x in self.call[1].items() if name not in column_arguments}
+        return self.call[0], {
+            name: argument for name, argument in self.call[1].items() if name not in column_arguments
+        }
 
     @property
     def _title(self) -> str:
@@ -446,7 +448,7 @@ class ReplyWithData(Reply):
 def _ask_again(subject: Any, call_without_columns: Call, call: Call) -> Reply:
     """Answer the question of a pickle again about the data in it."""
     call_name, settings = call_without_columns
-    reply: Reply = importlib.import_module("dpcore.questions").reply_of(call_name, subject, settings)
+    reply: Reply = importlib.import_module("dpcore.questions").build_reply(call_name, subject, settings)
     return replace(reply, call=call)
 
 
@@ -478,7 +480,7 @@ class DrawnReply(Reply):
         """
         raise refuse("a report is of the data, which a drawn bound does not hold; print it, or take its JSON")
 
-    def draw(self, *given: Any, **named: Any) -> DrawnReply:
+    def draw(self, *arguments: Any, **keywords: Any) -> DrawnReply:
         """Refuse another draw, which the reply that this one was drawn from makes.
 
         Raises:

@@ -43,3 +43,9 @@ def choose_telling(cells: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
         for pairs in open_pairs.values():
             pairs -= covered
     return chosen_cells
+
+
+def leave_named(ids: list[str], ids_by_marker: dict[str, set[str]]) -> set[str]:
+    """Return the ids that are long: all but those of the marker `long_but`, and those of `long_for`."""
+    kept = ids_by_marker.get("long_but", set(ids))
+    return {text for text in ids if text not in kept or text in ids_by_marker.get("long_for", ())}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import os
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.cells import choose_telling
+from tests.cells import choose_telling, leave_named
 
 # Before NumPy is imported. Linear algebra here is on small matrices, and with a worker per core, threads beyond one
 # wait for each other: opening Regression took 1.4 s instead of 0.3. Servers and programs that tests start inherit it.
@@ -27,7 +28,7 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 gc.disable()
 
 # Timings on a busy machine are not a property of the code: no deadline, and examples may be slow to draw.
-# A landing must not depend on luck, so the same examples come in every run. `make test-long` searches afresh, with
+# A landing must not depend on luck, so the same examples come in every run. `make test-search` searches afresh, with
 # many times the examples; what it finds becomes an explicit `@example` beside the mend.
 settings.register_profile(
     "landing", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, print_blob=True
@@ -36,7 +37,7 @@ settings.register_profile("search", settings.get_profile("landing"), derandomize
 SEARCHING = os.environ.get("SWEETSPOT_SEARCH", "")
 FEW, SHARE = 10, 1 / 5
 """Of the examples that a test asks for, a landing draws this share, and at least so many: the same ones come again and
-again there, and it is for `make test-long` to look further."""
+again there, and it is for `make test-search` to look further."""
 settings.load_profile("search" if SEARCHING else "landing")
 if not SEARCHING:
     # Hypothesis draws from the constants of all modules of ours that are loaded. A new number anywhere, or another test
@@ -53,18 +54,28 @@ def _turn(item: pytest.Item) -> int:
 
 
 def _mark_long(items: list[pytest.Item]) -> None:
-    """Leave to `make test-long` what the marker `thinned` says."""
+    """Leave to `make test-long` what the markers `thinned`, `long_but` and `long_for` say."""
     products: dict[str, list[pytest.Function]] = {}
     for item in items:
-        if isinstance(item, pytest.Function) and item.get_closest_marker("thinned"):
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
             products.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for functions in products.values():
+    for name, functions in products.items():
         # One name per list of parameters. pytest counts their indices anew for each test.
         cells = [tuple(function.callspec._idlist) for function in functions]
-        chosen = choose_telling(cells)
+        chosen = choose_telling(cells) if functions[0].get_closest_marker("thinned") else {*cells}
+        ids_by_marker = {
+            marker.name: {*marker.args}
+            for marker in functions[0].iter_markers()
+            if marker.name in ("long_but", "long_for")
+        }
+        ids = [function.callspec.id for function in functions]
+        named = leave_named(ids, ids_by_marker)
         for function, cell in zip(functions, cells, strict=True):
-            if cell not in chosen:
+            if cell not in chosen or function.callspec.id in named:
                 function.add_marker(pytest.mark.long)
+        unknown = {*itertools.chain(*ids_by_marker.values())}.difference(ids)
+        if unknown and not any("::" in argument for argument in functions[0].config.args):
+            raise pytest.UsageError(f"{name} has no {', '.join(sorted(unknown))}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

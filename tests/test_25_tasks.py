@@ -56,6 +56,7 @@ def test_02_sum():
     assert errors[np.abs(bounds - answer.bound).argmin()] <= 1.01 * errors.min()
 
 
+@pytest.mark.long
 def test_03_mean_by_simulation():
     answer = ss.mean_bound(FILE, **VALUES)
     rng = np.random.default_rng(1)
@@ -67,6 +68,7 @@ def test_03_mean_by_simulation():
     assert answer.error == pytest.approx(square**0.5, rel=0.05)
 
 
+@pytest.mark.long
 def test_04_median_by_simulation():
     answer = ss.quantile_bound(FILE, **VALUES, quantiles=0.5)
     rng, bound = np.random.default_rng(2), answer.bound
@@ -176,6 +178,7 @@ def test_14_draw():
     assert drawn.bound < 10_000
 
 
+@pytest.mark.long
 def test_15_report(tmp_path):
     path = ss.count_bound(FILE, **USER).report(tmp_path / "report.html")
     assert f"Keep at most {best_count(TABLE)[0]} rows per user." in path.read_text(encoding="utf-8")
@@ -206,6 +209,7 @@ def test_18_plan():
     assert plan.error["users"] == pytest.approx(np.sqrt(2 * q) / (1 - q), rel=1e-3)
 
 
+@pytest.mark.long
 def test_19_opendp_and_pipelinedp():
     dp.enable_features("contrib")
     data = pl.LazyFrame({"privacy_unit": TABLE.user_id.tolist()})

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.cells import choose_telling
+from tests.cells import choose_telling, leave_named
 from tests.dpcore.code.choices import CHOICE_BY_NAME
 from tests.dpcore.code.test_program_audit import AUDITED, RELEASES
 
@@ -31,3 +31,9 @@ def test_a_release_of_every_kind_and_library_is_audited_by_make_test() -> None:
     ]
     assert kinds[0] == kinds[1]
     assert len(audited) < len(RELEASES) == len(AUDITED)
+
+
+def test_cells_are_long_by_their_ids() -> None:
+    assert leave_named(["a-1", "a-2", "b-1"], {"long_but": {"a-2"}}) == {"a-1", "b-1"}
+    assert leave_named(["a", "b", "c"], {"long_for": {"a", "c"}}) == {"a", "c"}
+    assert leave_named(["a", "b"], {}) == set()

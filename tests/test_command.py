@@ -39,6 +39,7 @@ def run(capsys):
     return run
 
 
+@pytest.mark.long
 def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp_path):
     answer = ss.mean_bound(EVENTS, **MEAN)
     assert "exact copies" in str(answer)
@@ -114,13 +115,14 @@ def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path
     def fails(*arguments):
         raise KeyError("s3cr3t")
 
-    monkeypatch.setattr(ask.questions, "reply_of", fails)
+    monkeypatch.setattr(ask.questions, "build_reply", fails)
     code, out, err = run("mean", EVENTS, *OPTIONS)
     assert (code, out) == (1, "")
     assert "nobody foresaw" in err
     assert "s3cr3t" not in err
 
 
+@pytest.mark.long
 def test_a_table_with_labels_is_trained_on_as_it_is_in_python(run):
     tickets = str(samples.FOLDER / "support_tickets.csv")
     settings = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 1}
@@ -228,7 +230,7 @@ def test_every_setting_of_every_call_is_an_option_and_help_fits_in_80_columns(ru
     # Each option takes the text of its default to the very parameters that it has by default.
     options = []
     monkeypatch.setattr(
-        ask.questions, "reply_of", lambda *given: (options.append(given), Said("an answer"))[1]
+        ask.questions, "build_reply", lambda *given: (options.append(given), Said("an answer"))[1]
     )
     words = []
     for key, default in settings.items():
@@ -282,6 +284,7 @@ def test_without_the_app_it_says_how_to_get_it(run, monkeypatch):
     assert "Install the extra `app`" in err
 
 
+@pytest.mark.long
 def test_a_library_that_lacks_the_form_gets_the_nearest_and_standard_error_says_so(run) -> None:
     answer = ss.quantile_bound(EVENTS, program="plain Python", **MEAN)
     smooth, bounded = answer.forms

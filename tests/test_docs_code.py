@@ -154,6 +154,7 @@ def test_the_lines_of_a_program_are_those_that_its_example_writes() -> None:
     assert all(line in program.splitlines() for line in excerpt.splitlines())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_in_folder")
 def test_the_private_mean_is_released_by_its_own_section() -> None:
     pytest.importorskip("opendp")
@@ -189,6 +190,7 @@ def test_one_file_has_one_number_and_the_documents_say_why_they_differ() -> None
     assert all("8 rows" in texts[name] for name in ("start.md", "python.md"))
 
 
+@pytest.mark.long_for("True-8 rows-0.965")
 @pytest.mark.parametrize(
     ("is_public", "bound", "error"), [(True, "8 rows", "0.965"), (False, "17 rows", "2.26")]
 )
@@ -230,6 +232,7 @@ def list_commands() -> list[str]:
     return lines + [span for _, span in list_spans(r"(sweet-spot [\w-]+ \S|pip install)")]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_in_folder")
 def test_every_command_runs(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     """PostgreSQL's run here on DuckDB, with the same words; `make test-engines` has PostgreSQL itself."""
@@ -255,6 +258,7 @@ def test_every_command_runs(capsys: pytest.CaptureFixture[str], folder: Path) ->
     assert num_run >= 14
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_in_folder")
 def test_every_snippet_inside_a_sentence_runs() -> None:
     Path("histogram.csv").write_text("size,users\n1,30\n40,9\n", encoding="utf-8")
@@ -283,6 +287,7 @@ def ask(url: str, host: str, method: str = "GET") -> int:
         return refused.code
 
 
+@pytest.mark.long
 def test_a_class_is_served() -> None:
     """The command for a classroom and that of the container are one; its server answers the network's name alone."""
     (line,) = [line for _, block in list_blocks("sh") for line in block.splitlines() if "--hosted" in line]

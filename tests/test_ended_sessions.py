@@ -94,6 +94,7 @@ def test_a_session_is_closed_before_streamlit_forgets_it_and_not_while_its_brows
     assert not session.session_state
 
 
+@pytest.mark.long
 def test_what_was_frozen_of_a_session_is_collected_when_it_ends(server):
     session = Session()
     watch("a", session, 0.0)

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,29 @@ esac
     assert ("Error 3" in done.stderr) is (not browser and not fails)
     assert ("browser did not run" in done.stderr) is (not browser and not fails)
     assert (done.returncode == 0) is (browser and not fails)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="this computer has no make")
+def test_what_one_target_leaves_out_another_runs_and_both_are_required(tmp_path):
+    stub = tmp_path / "python"
+    stub.write_text(f"#!/bin/sh\necho \"$SWEETSPOT_SEARCH:$@\" >> '{tmp_path}/calls'\n")
+    stub.chmod(0o755)
+    arguments = [f"PY={stub}", "TEST_WORKERS=2", "SEARCH_TIMES=3", "-o", ".venv/.stamp-dev"]
+    subprocess.run(
+        ["make", "-C", str(ROOT), *arguments, "test-long", "test-search"],
+        check=True,
+        capture_output=True,
+        timeout=600,
+    )
+    long, search = (line for line in (tmp_path / "calls").read_text().splitlines() if "-m pytest" in line)
+    assert long.startswith(":")
+    assert long.endswith("-m long")
+    assert search.startswith("3:")
+    assert search.endswith("-m hypothesis tests/dpcore")
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        assert tomllib.load(file)["tool"]["pytest"]["ini_options"]["addopts"][-2:] == ["-m", "not long"]
+    required = re.findall(r"^make (\S+)$", (ROOT / ".ci/run").read_text(encoding="utf-8"), re.MULTILINE)
+    assert required[:3] == ["lint", "test", "test-long"]
 
 
 def test_every_target_is_made_by_one_rule():

@@ -55,6 +55,7 @@ def in_this_python(page: Any) -> list[str]:
     return outputs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("run", [in_this_python, pytest.param(in_a_kernel, marks=pytest.mark.long)])
 def test_the_notebook_is_the_page_and_says_what_running_it_says(run: Callable[[Any], list[str]]) -> None:
     """A cell that raises ends the run with its error."""

@@ -132,6 +132,7 @@ def test_every_item_of_the_papers_has_its_line_once() -> None:
         assert set(items) == ITEMS[paper], (paper, set(items) ^ ITEMS[paper])
 
 
+@pytest.mark.long
 def test_pages_and_tabs_are_there() -> None:
     by_title = {page.title: page.name for page in catalogue.PAGES}
     for line in LINES:

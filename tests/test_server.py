@@ -308,6 +308,7 @@ def directives(policy: str) -> dict[str, list[str]]:
     return {name: sources for name, *sources in words}
 
 
+@pytest.mark.long_but("streamlit run app.py")
 def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
     index = ask(app.url, "/").body
     script = re.search(r'src="\./(static/[^"]+\.js)"', index)
@@ -431,6 +432,7 @@ def test_a_demo_with_wrong_settings_does_not_start(tmp_path):
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_path):
     make = shutil.which("make")
     assert make
@@ -477,6 +479,7 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
     assert network.requests == []
 
 
+@pytest.mark.long
 def test_linear_algebra_has_one_thread_since_numpy_comes_after_the_server() -> None:
     program = (
         "import os, sys, streamlit, pages.shared.server.server; "
@@ -535,6 +538,7 @@ sys.exit(launch.main())
 """
 
 
+@pytest.mark.long
 def test_of_two_launchers_the_second_takes_the_next_port_and_its_server_ends_with_it(tmp_path):
     class Answering(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -131,7 +131,7 @@ def open_settings(address: str, words: str, folder: Path) -> AppTest:
             roles = Roles.of_events([user], None, [task])
         dataset = counting.count(source, roles, Disclosure.PUBLIC).dataset
         assert dataset is not None
-        driving.check(driving.with_data(app, dataset).run())
+        driving.check(driving.use_dataset(app, dataset).run())
     assert not words or "Your data" in driving.errors(app) or not driving.errors(app)
     return driving.open_tab(app, "gap_examples", prepared["tab"]) if "tab" in prepared else app
 

@@ -62,7 +62,7 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     data_paths, report_path = settings.pop("data"), settings.pop("report")
     writes_json, program_library_name = settings.pop("json"), settings.pop("code")
     # Other calls have settings of these names.
-    draw_option_names = ("draw", *DRAW_OPTIONS) if call_name in questions.SELECTABLE else ()
+    draw_option_names = ("draw", *DRAW_OPTIONS) if call_name in questions.SELECTABLE_CALLS else ()
     draw_settings = {key: settings.pop(key) for key in draw_option_names if key in settings}
     if draw_settings or call_name not in questions.QUESTIONS:
         _check_draw(parser, draw_settings or {"draw": None}, report_path)
@@ -95,7 +95,7 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
         draw_epsilon = draw_settings.pop("draw", None)
         reply = dpcore.select_privately(call_name, data_paths, settings, draw_epsilon, **draw_settings)
     else:
-        reply = questions.reply_of(call_name, data_paths or None, settings)
+        reply = questions.build_reply(call_name, data_paths or None, settings)
     # A private selection has no notes: they would say more about the data than its epsilon covers.
     for note in reply.notes if writes_json or program_library_name is not None else ():
         print(note, file=sys.stderr)
@@ -137,7 +137,7 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     arguments_text = call_docstring.partition("\nReturns:")[0]
     descriptions_by_setting = dict(re.findall(r"^    (\w+): (.*)$", arguments_text, flags=re.MULTILINE))
     if call_name in questions.QUESTIONS:
-        types_by_setting = questions.types_of(call_name)
+        types_by_setting = questions.find_setting_types(call_name)
     else:
         hints = typing.get_type_hints(call)
         types_by_setting = {key: hints[key] for key in call_parameters.keys() - {"data", "user", "value"}}
@@ -158,7 +158,7 @@ def _build_parser(command: str, call_name: str) -> argparse.ArgumentParser:
     parser.add_argument("data", nargs=data_nargs, metavar="DATA", help=data_help, default=[])
     for key, parameter in call_parameters.items():
         _add_setting(parser, key, parameter.default, types_by_setting.get(key), descriptions_by_setting[key])
-    if call_name in questions.SELECTABLE:
+    if call_name in questions.SELECTABLE_CALLS:
         _add_draw_options(parser, call_name)
     output_group = parser.add_argument_group("what is written").add_mutually_exclusive_group()
     report_help = "write an HTML report into this file, too"
@@ -217,7 +217,7 @@ def _rename_former_options(call_name: str, arguments: list[str]) -> list[str]:
     """
     if call_name not in questions.QUESTIONS:
         return arguments
-    former_and_current_names = list_former_names(questions.parameters_of(call_name)).items()
+    former_and_current_names = list_former_names(questions.find_parameters_type(call_name)).items()
     flags_by_former_flag = {
         _write_flag(former): _write_flag(current_name) for former, current_name in former_and_current_names
     }
@@ -236,7 +236,9 @@ def _rename_settings(call_name: str, settings: dict[str, Any]) -> dict[str, Any]
         return settings
     with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
-        current_settings_by_name = rename_former(call_name, questions.parameters_of(call_name), settings)
+        current_settings_by_name = rename_former(
+            call_name, questions.find_parameters_type(call_name), settings
+        )
     for caught_warning in caught_warnings:
         print(f"{caught_warning.message}.", file=sys.stderr)
     return current_settings_by_name

@@ -27,7 +27,7 @@ _NO_APP_MESSAGE = (
 )
 
 
-COMMANDS = {questions.command_of(name): name for name in questions.QUESTIONS} | {"range": "select_range"}
+COMMANDS = {questions.name_command(name): name for name in questions.QUESTIONS} | {"range": "select_range"}
 """Command to the call of `dpcore`."""
 
 

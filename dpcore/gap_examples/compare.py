@@ -63,17 +63,17 @@ class Comparison:
     @property
     def ratio(self) -> float:
         """Return the variance with the best cap over that with the best weights, at least 1."""
-        return self.cap_choice.variance / self.smooth_choice.variance
+        return self.cap_choice.squared_error / self.smooth_choice.squared_error
 
     @property
     def ratio_at_least(self) -> float:
         """Return a proved lower bound on the least variance with a cap over the least with smooth weights."""
-        return self.cap_choice.certificate.lower_bound / self.smooth_choice.variance
+        return self.cap_choice.certificate.lower_bound / self.smooth_choice.squared_error
 
     @property
     def ratio_at_most(self) -> float:
         """Return a proved upper bound on the least variance with a cap over the least with smooth weights."""
-        return self.cap_choice.variance / self.smooth_choice.certificate.lower_bound
+        return self.cap_choice.squared_error / self.smooth_choice.certificate.lower_bound
 
     @property
     def noise_ratio(self) -> float:
@@ -137,7 +137,8 @@ def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
         r = min(max(math.ceil(q * eta), 1), q)
         cumulative_users = np.cumsum(histogram.users.astype(np.float64))
         proof_cap = int(histogram.sizes[int(np.searchsorted(cumulative_users, p + r))])
-    cap_error, threshold_error = mean.capped_error(problem, float(proof_cap)), mean.smooth_error(problem, h)
+    cap_error = mean.compute_capped_error(problem, float(proof_cap))
+    threshold_error = mean.compute_smooth_error(problem, h)
     return FourfoldProof(
         threshold=h,
         share_below=share_below,
@@ -150,7 +151,7 @@ def carry_out_fourfold_proof(comparison: Comparison) -> FourfoldProof:
         privacy_factor=_divide_or_one(
             float(cap_error.privacy_variance), float(threshold_error.privacy_variance)
         ),
-        ratio=float(cap_error.variance) / float(threshold_error.variance),
+        ratio=float(cap_error.squared_error) / float(threshold_error.squared_error),
     )
 
 

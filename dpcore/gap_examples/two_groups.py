@@ -344,7 +344,7 @@ def find_dominating_groups(comparison: Comparison) -> Domination:
             "without sampling error the best bound and the best weights are the same",
             remedy="Give a value_variance above 0",
         )
-    histogram, best_variance = problem.histogram, comparison.cap_choice.variance / problem.value_variance
+    histogram, best_variance = problem.histogram, comparison.cap_choice.squared_error / problem.value_variance
     # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
     lowest_slope = max(float(histogram.users_above(k)), _compute_psi_increment(best_variance, rho, k - 1))
     highest_slope = min(float(histogram.users_above(k - 1)), _compute_psi_increment(best_variance, rho, k))

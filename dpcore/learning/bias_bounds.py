@@ -54,15 +54,15 @@ COROLLARY_KEPT_SHARE = 0.25
 
 
 _NEEDS_SHARES_TEXT = "Every user's share of the rows"
-_KEPT_SHARE = "The share of rows kept"
-_AND_VARIANCE = ", and Var(H)"
+_NEEDS_KEPT_SHARE_TEXT = "The share of rows kept"
+_AND_VARIANCE_TEXT = ", and Var(H)"
 _WORST_CASE_LATEX = r"\sum_j (n_j/n - \tau/n_\tau)_+"
 _LOG_KEPT_LATEX = r"\sqrt{\tfrac12 \log(n/n_\tau)}"
 _VARIANCE_LATEX = r"\sqrt{2\,(n/n_\tau) \operatorname{Var}(H)}"
 _CHI_SQUARED_LATEX = r"\sqrt{\operatorname{Var}(H)\,\chi^2}"
 _FRACTION_LATEX = r"\sqrt{2 \operatorname{Var}(H)/\tau_0}"
-_LEAST_KEPT = rf"\min\{{{_LOG_KEPT_LATEX},\; {_VARIANCE_LATEX}\}}"
-_LEAST = rf"\min\{{{_WORST_CASE_LATEX},\; {_CHI_SQUARED_LATEX}\}}"
+_LEAST_KEPT_LATEX = rf"\min\{{{_LOG_KEPT_LATEX},\; {_VARIANCE_LATEX}\}}"
+_LEAST_LATEX = rf"\min\{{{_WORST_CASE_LATEX},\; {_CHI_SQUARED_LATEX}\}}"
 
 
 class BiasTerm(enum.Enum):
@@ -95,29 +95,47 @@ class BiasTerm(enum.Enum):
 
     # Total variation distance of the shares, and an upper bound on it.
     WORST_CASE = "worst_case", "i", "Worst case, exact", _WORST_CASE_LATEX, _NEEDS_SHARES_TEXT
-    CUT_SHARE = "cut_share", "i", "Share of rows cut", r"1 - n_\tau/n", _KEPT_SHARE
+    CUT_SHARE = "cut_share", "i", "Share of rows cut", r"1 - n_\tau/n", _NEEDS_KEPT_SHARE_TEXT
     # Amin et al. 2019, proposition 1; the third is proposition 3 with a tighter Cauchy-Schwarz step.
-    LOG_KEPT = "log_kept", "ii", "Log of the share kept", _LOG_KEPT_LATEX, _KEPT_SHARE
+    LOG_KEPT = "log_kept", "ii", "Log of the share kept", _LOG_KEPT_LATEX, _NEEDS_KEPT_SHARE_TEXT
     VARIANCE_KEPT = (
         "variance_kept",
         "iii",
         "Variance between users",
         _VARIANCE_LATEX,
-        _KEPT_SHARE + _AND_VARIANCE,
+        _NEEDS_KEPT_SHARE_TEXT + _AND_VARIANCE_TEXT,
     )
     CHI_SQUARED = (
         "chi_squared",
         "iii",
         "Variance between users, sharper",
         _CHI_SQUARED_LATEX,
-        _NEEDS_SHARES_TEXT + _AND_VARIANCE,
+        _NEEDS_SHARES_TEXT + _AND_VARIANCE_TEXT,
     )
     # Proposition 1, second line.
     LOG_FRACTION = "log_fraction", "iv", "Log of τ₀", r"\sqrt{\tfrac12 \log(1/\tau_0)}", "Nothing but τ₀"
-    VARIANCE_FRACTION = "variance_fraction", "iv", "Variance over τ₀", _FRACTION_LATEX, "τ₀" + _AND_VARIANCE
-    COROLLARY_1 = "corollary_1", "iv", "Corollary 1", r"\sqrt{1 - n_\tau/n}", _KEPT_SHARE + ", at least 25 %"
-    PROPOSITION_1 = "proposition_1", "ii, iii", "Proposition 1", _LEAST_KEPT, _KEPT_SHARE + _AND_VARIANCE
-    TIGHTEST = "tightest", "i, iii", "Tightest here", _LEAST, _NEEDS_SHARES_TEXT + _AND_VARIANCE
+    VARIANCE_FRACTION = (
+        "variance_fraction",
+        "iv",
+        "Variance over τ₀",
+        _FRACTION_LATEX,
+        "τ₀" + _AND_VARIANCE_TEXT,
+    )
+    COROLLARY_1 = (
+        "corollary_1",
+        "iv",
+        "Corollary 1",
+        r"\sqrt{1 - n_\tau/n}",
+        _NEEDS_KEPT_SHARE_TEXT + ", at least 25 %",
+    )
+    PROPOSITION_1 = (
+        "proposition_1",
+        "ii, iii",
+        "Proposition 1",
+        _LEAST_KEPT_LATEX,
+        _NEEDS_KEPT_SHARE_TEXT + _AND_VARIANCE_TEXT,
+    )
+    TIGHTEST = "tightest", "i, iii", "Tightest here", _LEAST_LATEX, _NEEDS_SHARES_TEXT + _AND_VARIANCE_TEXT
 
     @property
     def needs_shares(self) -> bool:
@@ -127,7 +145,7 @@ class BiasTerm(enum.Enum):
     @property
     def needs_variance(self) -> bool:
         """Return True if the bound uses Var(H), possibly with other facts on the loss."""
-        return self.needs_text.endswith(_AND_VARIANCE)
+        return self.needs_text.endswith(_AND_VARIANCE_TEXT)
 
     @property
     def needs_only_the_fraction(self) -> bool:

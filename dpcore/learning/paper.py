@@ -57,10 +57,10 @@ def _build_problem(alpha: float) -> population.PopulationProblem:
 
 
 _PROBLEMS_BY_KEY = {f"alpha_{alpha:g}": _build_problem(alpha) for alpha in ALPHAS}
-_STYLES = (Style.TOTAL, Style.BIAS, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
+_STYLES_OF_ALPHAS = (Style.TOTAL, Style.BIAS, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
 _LINES_OF_ALPHAS = tuple(
     Line(key, f"α = {alpha:g}", style)
-    for alpha, key, style in zip(ALPHAS, _PROBLEMS_BY_KEY, _STYLES, strict=True)
+    for alpha, key, style in zip(ALPHAS, _PROBLEMS_BY_KEY, _STYLES_OF_ALPHAS, strict=True)
 )
 _X_AXIS = Axis("τ₀, the bound as a share of all rows", limits=(1e-4, 1.0))
 

@@ -148,7 +148,7 @@ class LearningParameters(Parameters):
         """Return the parameters with defaults for all fields that figures on a population ignore: a cache key."""
         return self.without("own_bound", "public_rows", "draws")
 
-    def problem(self, histogram: ContributionHistogram) -> BiasProblem:
+    def build_problem(self, histogram: ContributionHistogram) -> BiasProblem:
         """Return the problem of the best cap for the users of a histogram."""
         return build_from(BiasProblem, self, histogram=histogram)
 

@@ -61,18 +61,18 @@ class PowerLaw:
     @cached_property
     def normaliser(self) -> float:
         """Return zeta(1 + alpha), the sum of j^-(1 + alpha)."""
-        return float(self._zeta_from(np.array(1.0)))
+        return float(self._sum_zeta_from(np.array(1.0)))
 
     @property
     def largest_share(self) -> float:
         """Return p_1, the share of the heaviest user."""
         return 1.0 / self.normaliser
 
-    def probability(self, user_numbers: npt.ArrayLike) -> FloatArray:
+    def compute_probabilities(self, user_numbers: npt.ArrayLike) -> FloatArray:
         """Return p_j at user numbers j >= 1, any shape (real numbers allowed, for integrals)."""
         return np.asarray(np.asarray(user_numbers, dtype=np.float64) ** -self.exponent / self.normaliser)
 
-    def _zeta_from(self, first_users: FloatArray) -> FloatArray:
+    def _sum_zeta_from(self, first_users: FloatArray) -> FloatArray:
         """Return the Hurwitz zeta function of each first user: the sum over j >= that number of j^-(1 + alpha)."""
         from scipy.special import zeta
 
@@ -80,15 +80,17 @@ class PowerLaw:
 
     def compute_tail_mass(self, user_numbers: npt.ArrayLike) -> FloatArray:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
-        return self._zeta_from(np.asarray(user_numbers, dtype=np.float64) + 1.0) / self.normaliser
+        return self._sum_zeta_from(np.asarray(user_numbers, dtype=np.float64) + 1.0) / self.normaliser
 
     def users_above(self, shares: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
         h = np.asarray(shares, dtype=np.float64)
         user_counts = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
         # The root is rounded; ask the probabilities themselves on either side.
-        user_counts = np.where(self.probability(user_counts + 1.0) > h, user_counts + 1.0, user_counts)
-        is_above = self.probability(np.maximum(user_counts, 1.0)) > h
+        user_counts = np.where(
+            self.compute_probabilities(user_counts + 1.0) > h, user_counts + 1.0, user_counts
+        )
+        is_above = self.compute_probabilities(np.maximum(user_counts, 1.0)) > h
         return np.asarray(np.where((user_counts > 0.0) & ~is_above, user_counts - 1.0, user_counts))
 
     def compute_uncapped_mass(self, fractions: npt.ArrayLike) -> FloatArray:
@@ -101,7 +103,7 @@ class PowerLaw:
         """
         return self.compute_tail_mass(self.users_above(fractions))
 
-    def kept_share(self, fractions: npt.ArrayLike) -> FloatArray:
+    def compute_kept_share(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum over j of min(p_j, tau_0), to which n_tau / n tends as n grows.
 
         The paper's text keeps only the uncapped mass; capped users keep tau_0 each.
@@ -247,11 +249,13 @@ def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray,
     """
     cap_column = tau[:, None]
     head_users = np.arange(1.0, NUM_HEAD_USERS + 1.0)
-    head_kept, head_excess, head_capped = _compute_binomial_parts(n, law.probability(head_users), cap_column)
+    head_kept, head_excess, head_capped = _compute_binomial_parts(
+        n, law.compute_probabilities(head_users), cap_column
+    )
     x, weights = _choose_tail_nodes(law, n, tau)
-    _, node_excess, node_capped = _compute_binomial_parts(n, law.probability(x), cap_column)
+    _, node_excess, node_capped = _compute_binomial_parts(n, law.compute_probabilities(x), cap_column)
     # Midpoint rule: sum_{j > J} g(j) = integral from J + 1/2 + g'(J + 1/2) / 24 - ...
-    edge_probabilities = law.probability(np.array([float(NUM_HEAD_USERS), NUM_HEAD_USERS + 1.0]))
+    edge_probabilities = law.compute_probabilities(np.array([float(NUM_HEAD_USERS), NUM_HEAD_USERS + 1.0]))
     _, edge_excess, edge_capped = _compute_binomial_parts(n, edge_probabilities, cap_column)
     tail_excess = np.maximum((node_excess * weights).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0)
     tail_kept_rows = n * float(law.compute_tail_mass(float(NUM_HEAD_USERS))) - tail_excess
@@ -267,11 +271,11 @@ def build_statistics(
     tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, num_users_capped: FloatArray
 ) -> CapStatistics:
     """Build the `CapStatistics` of a sample from averages of one shape; total variation and chi-squared are nan."""
-    nan_by_cap = np.full(tau_0.shape, np.nan)
+    nans = np.full(tau_0.shape, np.nan)
     # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
     max_shares = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
     return CapStatistics(
-        tau_0, kept_share, cut_share, num_users_capped, np.minimum(max_shares, 1.0), nan_by_cap, nan_by_cap
+        tau_0, kept_share, cut_share, num_users_capped, np.minimum(max_shares, 1.0), nans, nans
     )
 
 
@@ -319,7 +323,7 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
 
 
 @dataclass(frozen=True)
-class Draws:
+class SimulatedSamples:
     """Simulated samples: what each cap keeps, and of how many users it takes rows, in each draw.
 
     Attributes:
@@ -344,20 +348,20 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
     inverse leaves j^-s.
     """
     s, last_head_user = law.exponent, float(NUM_HEAD_USERS)
-    head_probabilities = law.probability(np.arange(1.0, last_head_user + 1.0))
+    head_probabilities = law.compute_probabilities(np.arange(1.0, last_head_user + 1.0))
     # What is left for all others may come out a rounding below 0.
     tail_probability = max(1.0 - float(head_probabilities.sum()), 0.0)
-    rows_by_user = rng.multinomial(num_rows, np.append(head_probabilities, tail_probability))
+    row_counts = rng.multinomial(num_rows, np.append(head_probabilities, tail_probability))
     tail_users = np.empty(0)
-    num_missing = int(rows_by_user[-1])
+    num_missing = int(row_counts[-1])
     while num_missing:
         # 1 - random() is never 0, of which there is no such power.
         proposals = np.rint((last_head_user + 0.5) * (1.0 - rng.random(num_missing)) ** (-1.0 / law.alpha))
         is_accepted = rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposals / proposals) < 1.0
         tail_users = np.concatenate((tail_users, proposals[is_accepted]))
-        num_missing = int(rows_by_user[-1]) - tail_users.size
+        num_missing = int(row_counts[-1]) - tail_users.size
     tail_row_counts = np.unique(tail_users, return_counts=True)[1]
-    head_row_counts = rows_by_user[:-1]
+    head_row_counts = row_counts[:-1]
     return np.concatenate((head_row_counts[head_row_counts > 0], tail_row_counts)).astype(np.float64)
 
 
@@ -369,7 +373,7 @@ def simulate(
     seed: int = 0,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-) -> Draws:
+) -> SimulatedSamples:
     """Draw samples of n rows, as the paper does, and count the rows that each cap keeps and the users above it.
 
     Args:
@@ -382,7 +386,7 @@ def simulate(
         should_stop: Asked before each draw.
 
     Returns:
-        `Draws`.
+        `SimulatedSamples`.
 
     Raises:
         InvalidInput: ``num_rows`` or a fraction out of its range.
@@ -399,8 +403,10 @@ def simulate(
         cumulative_rows = np.concatenate(([0.0], np.cumsum(rows_per_user)))
         num_uncapped = np.searchsorted(rows_per_user, tau, side="right")
         num_users_capped[num_drawn] = rows_per_user.size - num_uncapped
-        kept_rows_by_cap = cumulative_rows[num_uncapped] + tau * num_users_capped[num_drawn]
-        kept_shares[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows_by_cap / num_rows)
+        kept_rows = cumulative_rows[num_uncapped] + tau * num_users_capped[num_drawn]
+        kept_shares[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows / num_rows)
         num_drawn += 1
         progress(num_drawn / num_draws)
-    return Draws(tau_0, kept_shares[:num_drawn], num_users_capped[:num_drawn], num_drawn < num_draws)
+    return SimulatedSamples(
+        tau_0, kept_shares[:num_drawn], num_users_capped[:num_drawn], num_drawn < num_draws
+    )

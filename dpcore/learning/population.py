@@ -25,8 +25,8 @@ from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, compute_cap_sta
 from dpcore.learning.optimal_cap import SEARCH_TOLERANCE, BoundSettings, ErrorParts, LearningCap
 from dpcore.learning.participation import (
     MAX_EXPECTED_ROWS,
-    Draws,
     PowerLaw,
+    SimulatedSamples,
     build_statistics,
     check_fractions,
     compute_expectations,
@@ -82,7 +82,7 @@ class PopulationProblem(BoundSettings):
             whole_cap = math.floor(fraction * self.num_rows)
             return np.arange(max(whole_cap, 1), min(whole_cap + 2, self.num_rows) + 1) / self.num_rows
         num_users_above = float(self.participation.users_above(fraction))
-        return self.participation.probability(
+        return self.participation.compute_probabilities(
             np.arange(num_users_above + 2.0, max(num_users_above - 1.0, 0.0), -1.0)
         )
 
@@ -122,7 +122,7 @@ def compute_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) ->
     return problem.compute_error_parts(compute_statistics(problem, fractions), problem._row_limit)
 
 
-def compute_simulated_error_parts(problem: PopulationProblem, draws: Draws) -> ErrorParts:
+def compute_simulated_error_parts(problem: PopulationProblem, draws: SimulatedSamples) -> ErrorParts:
     """Return `compute_error_parts` with averages over draws for the expectations: figure 3a as the paper made it.
 
     Args:

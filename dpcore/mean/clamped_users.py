@@ -75,7 +75,7 @@ class UserPoints:
     means: FloatArray
     num_users: FloatArray
 
-    def group(self, max_points: int) -> UserPoints:
+    def merge(self, max_points: int) -> UserPoints:
         """Return at most about ``max_points`` points: users of equal size and nearby means are averaged to one.
 
         Few users are cut, and which ones decides the error: those farthest from the middle stay by themselves. Few
@@ -84,10 +84,10 @@ class UserPoints:
         if self.sizes.size <= max_points:
             return self
         distances_from_median = np.abs(self.means - np.median(self.means))
-        num_by_score = max_points // 4
+        num_per_measure = max_points // 4
         is_ungrouped = np.zeros(self.sizes.size, dtype=bool)
         for outlier_measures in (distances_from_median, distances_from_median * self.sizes):
-            is_ungrouped[np.argpartition(outlier_measures, -num_by_score)[-num_by_score:]] = True
+            is_ungrouped[np.argpartition(outlier_measures, -num_per_measure)[-num_per_measure:]] = True
         # Edges at quantiles of a regular part of the other means: about equally many users between two of them.
         sampled_means = np.sort(self.means[~is_ungrouped][:: max(self.means.size // 50_000, 1)])
         distinct_sizes, size_indices = np.unique(self.sizes, return_inverse=True)
@@ -96,9 +96,9 @@ class UserPoints:
         point_codes = size_indices * (edges.size + 1) + np.searchsorted(edges, self.means)
         point_codes[is_ungrouped] = distinct_sizes.size * (edges.size + 1) + np.arange(is_ungrouped.sum())
         _, first_user_indices, point_indices = np.unique(point_codes, return_index=True, return_inverse=True)
-        num_users_by_point = np.bincount(point_indices, self.num_users).astype(np.float64)
-        means_by_point = np.bincount(point_indices, self.num_users * self.means) / num_users_by_point
-        return UserPoints(self.sizes[first_user_indices], means_by_point, num_users_by_point)
+        num_users_per_point = np.bincount(point_indices, self.num_users).astype(np.float64)
+        means_per_point = np.bincount(point_indices, self.num_users * self.means) / num_users_per_point
+        return UserPoints(self.sizes[first_user_indices], means_per_point, num_users_per_point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,27 +140,27 @@ class ClampedUsersProblem:
     @cached_property
     def points(self) -> UserPoints:
         """Return the points that the search works on: all users, or groups of them above `MAX_USER_POINTS`."""
-        return self.users.group(MAX_USER_POINTS)
+        return self.users.merge(MAX_USER_POINTS)
 
     @cached_property
-    def _sums_by_size(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _sums_per_size(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the distinct sizes, and for each its number of users and the sum of their centred means."""
         sizes, size_indices = np.unique(self.users.sizes, return_inverse=True)
-        num_users_by_size = np.bincount(size_indices, self.users.num_users).astype(np.float64)
-        return sizes, num_users_by_size, np.bincount(size_indices, self.users.means).astype(np.float64)
+        num_users_per_size = np.bincount(size_indices, self.users.num_users).astype(np.float64)
+        return sizes, num_users_per_size, np.bincount(size_indices, self.users.means).astype(np.float64)
 
     @property
     def sizes(self) -> FloatArray:
         """Return the distinct numbers of rows per user, ascending, shape (K,)."""
-        return self._sums_by_size[0]
+        return self._sums_per_size[0]
 
     def sum_weights(self, threshold: float) -> float:
         """Return n_h, the sum of the users' weights at h."""
-        return float(np.minimum(threshold, self.sizes) @ self._sums_by_size[1])
+        return float(np.minimum(threshold, self.sizes) @ self._sums_per_size[1])
 
     def compute_shift(self, threshold: float) -> float:
         """Return D, the weighted mean less that of the table, both before clamping, in the values' unit."""
-        return float(np.minimum(threshold, self.sizes) @ self._sums_by_size[2]) / self.sum_weights(threshold)
+        return float(np.minimum(threshold, self.sizes) @ self._sums_per_size[2]) / self.sum_weights(threshold)
 
     def _find_least_shift(self, low: float, high: float) -> float:
         """Return the least |D|, in the values' unit, over all thresholds from ``low`` to ``high``."""
@@ -300,10 +300,10 @@ class _Objective:
         squared_error = total_bias**2 + self.noise_costs.compute_variance(limit, offset)
         return _Tangent(offset, limit, squared_error, centre_slope)
 
-    def find_optimum(self, tolerance: float, start: float | None = None) -> tuple[_Tangent, float]:
+    def find_optimum(self, tolerance: float, first_offset: float | None = None) -> tuple[_Tangent, float]:
         """Find the best centre and limit; return the tangent there, and a lower bound on f at every centre and limit.
 
-        The search begins at M = y + ``start``, or at y for None. It ends where the bound is within the relative
+        The search begins at M = y + ``first_offset``, or at y for None. It ends where the bound is within the relative
         ``tolerance`` of f, or after `_MAX_CENTRE_STEPS`.
 
         Invariant: the optimum lies between a point whose tangent falls and one whose tangent rises. Each step tries a
@@ -314,9 +314,11 @@ class _Objective:
         best_tangent = min(left_tangent, right_tangent, key=lambda tangent: tangent.squared_error)
         if left_tangent.slope >= 0.0 or right_tangent.slope <= 0.0:
             return best_tangent, best_tangent.squared_error
-        offset = min(max(0.0 if start is None else start, left_tangent.offset), right_tangent.offset)
+        offset = min(
+            max(0.0 if first_offset is None else first_offset, left_tangent.offset), right_tangent.offset
+        )
         lower_bound = 0.0
-        for step in range(_MAX_CENTRE_STEPS):
+        for _step in range(_MAX_CENTRE_STEPS):
             if not left_tangent.offset < offset < right_tangent.offset:
                 offset = 0.5 * (left_tangent.offset + right_tangent.offset)
             if not left_tangent.offset < offset < right_tangent.offset:
@@ -334,7 +336,7 @@ class _Objective:
             if best_tangent.squared_error - lower_bound <= tolerance * best_tangent.squared_error:
                 break
             # The crossing is good near kinks; every third step halves the interval, whatever the curve is.
-            offset = crossing_offset if step % 3 else 0.5 * (left_tangent.offset + right_tangent.offset)
+            offset = crossing_offset if _step % 3 else 0.5 * (left_tangent.offset + right_tangent.offset)
         return best_tangent, min(max(lower_bound, 0.0), best_tangent.squared_error)
 
 
@@ -451,26 +453,35 @@ def best_joint(
     tangents_by_threshold: dict[float, _Tangent] = {}
     f_lower_bounds: list[float] = []
 
-    def solve(threshold: float) -> float:
+    def solve_threshold(threshold: float) -> float:
         """Return the root of the least f at one h; keep its tangent, and the lower bound on f at that h."""
         objective = _build_objective(problem, threshold)
         tangents_by_threshold[threshold], lower_bound = objective.find_optimum(_SEARCH_TOLERANCE)
         f_lower_bounds.append(lower_bound)
         return math.sqrt(tangents_by_threshold[threshold].squared_error)
 
-    def bound_cell(h1: float, largest_threshold: float) -> float:
-        """Return a lower bound on the root of f at every h from h1 to h2."""
+    def bound_cell(smallest_threshold: float, largest_threshold: float) -> float:
+        """Return a lower bound on the root of f at every h between these."""
         largest_sum_of_weights = problem.sum_weights(largest_threshold)
         objective = _Objective(
-            np.minimum(h1, problem.points.sizes),
+            np.minimum(smallest_threshold, problem.points.sizes),
             problem.points.means,
             problem.points.num_users / largest_sum_of_weights,
-            problem._find_least_shift(h1, largest_threshold),
-            _build_noise_costs(problem, h1, largest_sum_of_weights, h1 / problem.sum_weights(h1)),
+            problem._find_least_shift(smallest_threshold, largest_threshold),
+            _build_noise_costs(
+                problem,
+                smallest_threshold,
+                largest_sum_of_weights,
+                smallest_threshold / problem.sum_weights(smallest_threshold),
+            ),
         )
-        return math.sqrt(objective.find_optimum(_SEARCH_TOLERANCE, tangents_by_threshold[h1].offset)[1])
+        return math.sqrt(
+            objective.find_optimum(_SEARCH_TOLERANCE, tangents_by_threshold[smallest_threshold].offset)[1]
+        )
 
-    threshold, cells_lower_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
+    threshold, cells_lower_bound = search_thresholds(
+        problem.sizes, solve_threshold, bound_cell, progress, should_stop
+    )
     limit_choice = find_best_limit(problem, threshold)
     lower_bound = min(limit_choice.certificate.lower_bound, math.sqrt(min(f_lower_bounds)), cells_lower_bound)
     best_error = limit_choice.error_parts.error

@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts
 from dpcore.mean.user_sums import UserSums
 
 EVERY_PIECE_ARGUMENT = "every piece between two neighbouring sizes was looked at, with its turning point"
@@ -58,7 +58,7 @@ class MeanError:
     shift: FloatArray = field(default_factory=lambda: np.zeros(()))
 
     @cached_property
-    def variance(self) -> FloatArray:
+    def squared_error(self) -> FloatArray:
         """Return the expected squared error, the sum of all parts with the shift squared."""
         return np.asarray(self.shift**2 + self.sampling_variance + self.privacy_variance)
 
@@ -107,10 +107,10 @@ class BoundCurve:
     """
 
     histogram: ContributionHistogram
-    compute_error: Callable[[FloatArray, SizeIndex], FloatArray]
+    compute_error: Callable[[FloatArray, SizeCounts], FloatArray]
     numerators: Numerators
 
-    def error(self, bounds: FloatArray) -> FloatArray:
+    def compute_errors(self, bounds: FloatArray) -> FloatArray:
         """Return the squared error at any bounds, of their shape."""
         return self.compute_error(bounds, np.searchsorted(self.histogram.sizes, bounds, side="right"))
 
@@ -121,21 +121,21 @@ class BoundCurve:
         rows_below, users_above, _ = self.histogram.compute_sums_after(slice(1, -1))
         a, b, d = vars(self.numerators).values()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            points = (2.0 * users_above * a - b * rows_below) / (2.0 * d * rows_below - users_above * b)
-        piece_indices = np.flatnonzero((points > sizes[:-1]) & (points < sizes[1:]))
-        return piece_indices, points[piece_indices]
+            turns = (2.0 * users_above * a - b * rows_below) / (2.0 * d * rows_below - users_above * b)
+        piece_indices = np.flatnonzero((turns > sizes[:-1]) & (turns < sizes[1:]))
+        return piece_indices, turns[piece_indices]
 
     @cached_property
     def _errors_at_sizes(self) -> FloatArray:
         """Return the squared error at each distinct size, shape (K,); it is computed block by block."""
         sizes = self.histogram.sizes
-        squared_errors_by_size = np.empty(sizes.size)
+        squared_errors = np.empty(sizes.size)
         for size_slice in self.histogram.blocks:
-            size_index = slice(size_slice.start + 1, size_slice.stop + 1)
-            squared_errors_by_size[size_slice] = self.compute_error(
-                sizes[size_slice].astype(np.float64), size_index
+            num_sizes_up_to = slice(size_slice.start + 1, size_slice.stop + 1)
+            squared_errors[size_slice] = self.compute_error(
+                sizes[size_slice].astype(np.float64), num_sizes_up_to
             )
-        return squared_errors_by_size
+        return squared_errors
 
     def _list_candidates(self, is_integer: bool) -> tuple[FloatArray, FloatArray]:
         """Return the bounds that may be best, and their squared errors.
@@ -143,17 +143,15 @@ class BoundCurve:
         They are all sizes and all turning points; for integers, the two integers around each turning point.
         """
         sizes = self.histogram.sizes.astype(np.float64)
-        piece_indices, points = self._turning_points
+        piece_indices, turns = self._turning_points
         if is_integer:
             piece_indices = np.tile(piece_indices, 2)
-            points = np.concatenate((np.floor(points), np.ceil(points)))
+            turns = np.concatenate((np.floor(turns), np.ceil(turns)))
             # Stay within the piece: at a size the next piece begins.
-            points = np.clip(points, sizes[piece_indices], sizes[piece_indices + 1])
+            turns = np.clip(turns, sizes[piece_indices], sizes[piece_indices + 1])
         # The error is continuous, so a point on the right end of a piece may count as inside the piece.
-        squared_errors = np.concatenate(
-            (self._errors_at_sizes, self.compute_error(points, piece_indices + 1))
-        )
-        return np.concatenate((sizes, points)), squared_errors
+        squared_errors = np.concatenate((self._errors_at_sizes, self.compute_error(turns, piece_indices + 1)))
+        return np.concatenate((sizes, turns)), squared_errors
 
     def minimise(self, is_integer: bool) -> BoundOptimum:
         """Return the bound from the smallest to the largest size with the least error; of equal ones, the smallest."""
@@ -161,13 +159,13 @@ class BoundCurve:
         least_error = float(squared_errors.min())
         best_bound = float(candidate_bounds[squared_errors == least_error].min())
         # The error turns at most once on a piece, so the best integer is among the candidates.
-        lower_bound = least_error if is_integer else self.lower_bound()
+        lower_bound = least_error if is_integer else self.compute_lower_bound()
         certificate = Certificate(least_error, min(lower_bound, least_error), EVERY_PIECE_ARGUMENT)
         return BoundOptimum(
             best_bound, certificate, describe_trivial_search(self.histogram) or ALL_PIECES_REASON
         )
 
-    def lower_bound(self) -> float:
+    def compute_lower_bound(self) -> float:
         """Return a lower bound on the squared error at all bounds: three values on each piece with a turning point.
 
         The error is a quadratic in 1 / n_h there, so its values at both ends and in the middle of 1 / n_h determine it.
@@ -206,7 +204,7 @@ class BoundCurve:
             (lowest, highest) bound of each, both inside, to one unit (integers) or to rounding.
         """
         breakpoints = self._list_breakpoints(is_integer)
-        is_within = self.error(breakpoints) <= max_error
+        is_within = self.compute_errors(breakpoints) <= max_error
         change_indices = np.flatnonzero(np.diff(is_within))
         is_stop = is_within[change_indices]
         left_bounds, right_bounds = breakpoints[change_indices], breakpoints[change_indices + 1]
@@ -221,11 +219,11 @@ class BoundCurve:
 
     def _list_breakpoints(self, is_integer: bool) -> FloatArray:
         """Return sorted bounds from the smallest size (1 for integers) on; between neighbours the error is monotone."""
-        _, points = self._turning_points
+        _, turns = self._turning_points
         if is_integer:
-            points = np.concatenate((np.floor(points), np.ceil(points), [1.0]))
+            turns = np.concatenate((np.floor(turns), np.ceil(turns), [1.0]))
         # Two sorted runs: a stable sort merges them.
-        return np.sort(np.concatenate((self.histogram.sizes, np.sort(points))), kind="stable")
+        return np.sort(np.concatenate((self.histogram.sizes, np.sort(turns))), kind="stable")
 
     def _find_edges(
         self,
@@ -252,7 +250,7 @@ class BoundCurve:
             probe_bounds = inner_bounds[:, None] + (outer_bounds - inner_bounds)[:, None] * probe_positions
             if is_integer:
                 probe_bounds = np.floor(probe_bounds)
-            is_within = self.error(probe_bounds.ravel()).reshape(probe_bounds.shape) <= max_error
+            is_within = self.compute_errors(probe_bounds.ravel()).reshape(probe_bounds.shape) <= max_error
             # With its two ends among the probes: the error is within the limit up to one of them and beyond it from the
             # next.
             ordered_bounds = np.column_stack((inner_bounds, probe_bounds, outer_bounds))
@@ -318,13 +316,15 @@ class CountsOnly(CountsModel):
         """
         return UserSums.from_histogram(self.histogram, self._effective_sizes)
 
-    def _user_sums_at(self, h: FloatArray, size_index: SizeIndex | None = None) -> UserSums:
+    def _user_sums_at(self, h: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> UserSums:
         """Return the sums over the users at or below each bound, and above it.
 
-        ``size_index`` is the number of sizes at or below each bound; None to look it up here.
+        ``num_sizes_up_to`` is the number of sizes at or below each bound; None to look it up here.
         """
         size_indices = (
-            np.searchsorted(self.histogram.sizes, h, side="right") if size_index is None else size_index
+            np.searchsorted(self.histogram.sizes, h, side="right")
+            if num_sizes_up_to is None
+            else num_sizes_up_to
         )
         return self._user_sums.take(size_indices)
 
@@ -341,10 +341,11 @@ class CountsOnly(CountsModel):
         nu = user_sums.excess(h) / n / (user_sums.effective_below + user_sums.users_above * effective_size)
         return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * effective_size)
 
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def measure_smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of the weights min(t, p + nu x) that are constant from h rows on."""
         h = np.asarray(thresholds, dtype=np.float64)
-        user_sums, n, rho = self._user_sums_at(h, size_index), float(self.histogram.num_rows), self.user_share
+        user_sums = self._user_sums_at(h, num_sizes_up_to)
+        n, rho = float(self.histogram.num_rows), self.user_share
         nu, t = self._weight_coefficients(h, user_sums)
 
         inverse_sum, share_sum = self._sum_inverse_sizes(user_sums)
@@ -367,10 +368,11 @@ class CountsOnly(CountsModel):
         nu, t = self._weight_coefficients(h, self._user_sums_at(h))
         return float(nu), float(t)
 
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def measure_capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of a cap that keeps at most h rows of each user, drawn at random."""
         h = np.asarray(caps, dtype=np.float64)
-        user_sums, n, rho = self._user_sums_at(h, size_index), float(self.histogram.num_rows), self.user_share
+        user_sums = self._user_sums_at(h, num_sizes_up_to)
+        n, rho = float(self.histogram.num_rows), self.user_share
         cut_shares = user_sums.excess(h) / n  # 1 - n_h / n
         kept_rows = user_sums.rows_below + h * user_sums.users_above
         t = h / kept_rows
@@ -396,20 +398,22 @@ class CountsOnly(CountsModel):
             self.unit_noise_variance
             + value_variance * rho * users_above * (1.0 - 2.0 * user_sums.rows_above / n),
         )
-        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
+        return BoundCurve(self.histogram, lambda h, k: self.measure_capped(h, k).squared_error, numerators)
 
     def best_cap(self) -> BoundOptimum:
         """Return the best whole cap from the smallest to the largest size."""
         return self.cap_curve.minimise(is_integer=True)
 
-    def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return the coefficients of `Growth` for the best weights below a threshold: n u_l = s_l + n nu x_l."""
+    def compute_coefficients(self, threshold: float) -> tuple[float, float]:
+        """Return the coefficients of `WeightGrowth` for the best weights below a threshold: n u_l = s_l + n nu x_l."""
         return 1.0, self._weight_coefficients_at(threshold)[0] * self.histogram.num_rows
 
     def best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with a dual bound."""
         threshold, max_size = self._solve_threshold(), float(self.histogram.max_size)
-        lower_bound = self.unit_noise_variance * max(self.lower_bound(threshold), self.lower_bound(max_size))
+        lower_bound = self.unit_noise_variance * max(
+            self.compute_lower_bound(threshold), self.compute_lower_bound(max_size)
+        )
         certificate_argument = "a dual bound computed from the same data"
         certificate = Certificate(self._compute_exact_error(threshold), lower_bound, certificate_argument)
         stop_reason = (
@@ -465,7 +469,7 @@ class CountsOnly(CountsModel):
                 size_above = h
         return (size_below + size_above) / 2.0
 
-    def lower_bound(self, h: float) -> float:
+    def compute_lower_bound(self, h: float) -> float:
         """Return a lower bound on the error of all weights, in units of the noise's variance; tight at the optimum.
 
         Lagrangian of  t^2 + A sum_l (u_l - p_l)^2 / x_l  with t >= u_l (multipliers lambda_l >= 0) and sum u = 1:

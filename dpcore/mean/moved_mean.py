@@ -35,7 +35,12 @@ from dpcore.common.noisy_ratio import (
 from dpcore.contributions import FloatArray
 from dpcore.mean.models import MeanError
 from dpcore.mean.private_counts import ERROR_APPROXIMATION_NAME, PrivateCountsProblem, ReleasedSums
-from dpcore.mean.public_counts import MeanProblem, capped_error, find_weight_growth, smooth_error
+from dpcore.mean.public_counts import (
+    MeanProblem,
+    compute_capped_error,
+    compute_smooth_error,
+    find_weight_growth,
+)
 from dpcore.mean.table_values import UserDeviations
 
 SAMPLING_NODES = 32
@@ -64,12 +69,12 @@ def describe_errors(problem: MeanProblem) -> str:
 
 def measure_caps(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
     """Return the error after the step under caps in its parts, at ``caps`` h > 0 of any shape."""
-    return move_error(problem, capped_error(problem, caps), caps)
+    return move_error(problem, compute_capped_error(problem, caps), caps)
 
 
 def measure_weights(problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
     """Return the same under smooth weights with ``thresholds`` h > 0 of any shape."""
-    return move_error(problem, smooth_error(problem, thresholds), thresholds)
+    return move_error(problem, compute_smooth_error(problem, thresholds), thresholds)
 
 
 def move_error(
@@ -94,12 +99,12 @@ def move_error(
     mean_above_lower = find_mean(problem)
     if mean_above_lower is None or _find_sums(problem) is ReleasedSums.SPLIT:
         return mean_error
-    squares = _square_moved(problem, mean_above_lower, mean_error, bounds, sum_noise_variances, reach)
-    factors = squares / mean_error.variance
+    moved_squares = _square_moved(problem, mean_above_lower, mean_error, bounds, sum_noise_variances, reach)
+    square_ratios = moved_squares / mean_error.squared_error
     return MeanError(
-        np.asarray(mean_error.sampling_variance * factors),
-        np.asarray(mean_error.privacy_variance * factors),
-        np.asarray(mean_error.shift * np.sqrt(factors)),
+        np.asarray(mean_error.sampling_variance * square_ratios),
+        np.asarray(mean_error.privacy_variance * square_ratios),
+        np.asarray(mean_error.shift * np.sqrt(square_ratios)),
     )
 
 
@@ -136,10 +141,15 @@ def measure_reach(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray
 
     def find_least_weight(threshold: float) -> float:
         """Return the weight of a user of one row, at most the threshold."""
-        return min(threshold, sum(find_weight_growth(problem, threshold).coefficients(threshold)))
+        return min(threshold, sum(find_weight_growth(problem, threshold).compute_coefficients(threshold)))
 
     h = np.asarray(thresholds, dtype=np.float64)
-    return np.asarray(h / np.reshape([find_least_weight(number) for number in h.ravel().tolist()], h.shape))
+    return np.asarray(
+        h
+        / np.reshape(
+            [find_least_weight(weight_threshold) for weight_threshold in h.ravel().tolist()], h.shape
+        )
+    )
 
 
 def _square_moved(
@@ -160,9 +170,9 @@ def _square_moved(
             relative_mean = 1.0 if known_mean is None else known_mean / half_range - 1.0
             sum_noise_variances = sum_noise_variances / (1.0 + relative_mean**2)
     # All in units of B / 2. Points of the rule for the sampling error lie along the last axis.
-    shifts, sampling_deviations, noise_deviations, rows, reaches = (
-        np.broadcast_to(numbers, np.shape(bounds))[..., None]
-        for numbers in (
+    shifts, sampling_deviations, noise_deviations, kept_rows, reaches = (
+        np.broadcast_to(bound_terms, np.shape(bounds))[..., None]
+        for bound_terms in (
             mean_error.shift / half_range,
             np.sqrt(mean_error.sampling_variance) / half_range,
             np.sqrt(sum_noise_variances) / half_range,
@@ -179,11 +189,11 @@ def _square_moved(
     if noise_kind is NoiseKind.GAUSSIAN:
         deviations = np.hypot(sampling_deviations, noise_deviations)
         if released_sums is None:
-            squares = square_clamped_normal(shifts, deviations, low_ends, high_ends)
+            moved_squares = square_clamped_normal(shifts, deviations, low_ends, high_ends)
         else:
             # Everything per kept row: their number is 1, and the smallest divisor 1 / n.
-            arguments = shifts + target, 1.0, deviations**2, noise_deviations, reaches, target
-            squares = compute_normal_squares(*arguments, min_rows=1.0 / rows)
+            ratio_arguments = shifts + target, 1.0, deviations**2, noise_deviations, reaches, target
+            moved_squares = compute_normal_squares(*ratio_arguments, min_rows=1.0 / kept_rows)
     else:
         if sampling_deviations.any():
             nodes, node_weights = _build_normal_rule()
@@ -191,10 +201,10 @@ def _square_moved(
         # The noise of the sum has the variance 2 b^2; half the difference of two entries with noise of scale b has b^2.
         scales = noise_deviations / (1.0 if released_sums is ReleasedSums.PAIR else math.sqrt(2.0))
         if released_sums is None:
-            squares = square_clamped_laplace(shifts, scales, low_ends, high_ends)
+            moved_squares = square_clamped_laplace(shifts, scales, low_ends, high_ends)
         else:
             is_split = released_sums is ReleasedSums.CENTRED_SPLIT
-            squares = compute_laplace_squares(
+            moved_squares = compute_laplace_squares(
                 shifts + target,
                 1.0,
                 scales,
@@ -202,9 +212,9 @@ def _square_moved(
                 target,
                 is_split=is_split,
                 reach=reaches,
-                min_rows=1.0 / rows,
+                min_rows=1.0 / kept_rows,
             )
-    return np.asarray((squares @ node_weights) * half_range * half_range)
+    return np.asarray((moved_squares @ node_weights) * half_range * half_range)
 
 
 @functools.cache

@@ -178,7 +178,9 @@ class MeanParameters(Parameters):
         """Return B^2 / 4, which no values in [L, U] can exceed (Popoviciu's inequality)."""
         return self.value_bound * self.value_bound / 4.0  # 1e300**2 raises, 1e300 * 1e300 is infinite
 
-    def problem(self, histogram: ContributionHistogram, summary: ValueSummary | None = None) -> MeanProblem:
+    def build_problem(
+        self, histogram: ContributionHistogram, summary: ValueSummary | None = None
+    ) -> MeanProblem:
         """Build the problem that these parameters and data define, with public or private counts.
 
         Args:
@@ -270,12 +272,12 @@ def list_assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[s
     noise_sentence = (
         private_counts.LAPLACE_PAIR_ASSUMPTION if is_private else public_counts.LAPLACE_NOISE_ASSUMPTION
     )
-    own_by_general = {
+    own_sentences_by_general = {
         INDEPENDENT_ROWS_ASSUMPTION: list_user_assumptions(problem),
         noise_sentence: (problem.noise_sentence,),
     }
     if find_mean(problem) is not None:
-        own_by_general[public_counts.UPPER_BOUND_ASSUMPTION] = (STEP_COUNTED_ASSUMPTION,)
+        own_sentences_by_general[public_counts.UPPER_BOUND_ASSUMPTION] = (STEP_COUNTED_ASSUMPTION,)
     if clamp is Clamp.USERS:
         scale_text, norm_name = problem.write_scale(1.0, "B × h"), "L1" if problem.delta is None else "L2"
         released_sentence = (
@@ -283,17 +285,19 @@ def list_assumptions(problem: MeanProblem, clamp: Clamp = Clamp.ROWS) -> tuple[s
             f"{scale_text}, as a user "
             f"changes them by at most 2 T = B × h in {norm_name}"
         )
-        own_by_general |= {
+        own_sentences_by_general |= {
             noise_sentence: (released_sentence,),
             public_counts.CLAMPED_ASSUMPTION: (USERS_CLAMPED_ASSUMPTION,),
         }
         if problem.table_values is not None:
-            own_by_general[INDEPENDENT_ROWS_ASSUMPTION] = TABLE_READ_ASSUMPTIONS[:1]
+            own_sentences_by_general[INDEPENDENT_ROWS_ASSUMPTION] = TABLE_READ_ASSUMPTIONS[:1]
         moved_sentence = public_counts.MOVED_INTO_RANGE.replace("outside [L, U]", "that no users can have")
         general_sentences = tuple(
             sentence.replace(public_counts.MOVED_INTO_RANGE, moved_sentence) for sentence in general_sentences
         )
-    sentences = [text for sentence in general_sentences for text in own_by_general.get(sentence, (sentence,))]
+    sentences = [
+        text for sentence in general_sentences for text in own_sentences_by_general.get(sentence, (sentence,))
+    ]
     return (*sentences, *(text for program, text in NOTE_BY_PROGRAM.items() if program is problem.program))
 
 

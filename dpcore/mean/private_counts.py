@@ -202,7 +202,7 @@ def list_choice_entries(
     scale_name = "laplace_scale" if noise_kind is NoiseKind.LAPLACE else "gaussian_deviation"
     return {
         "standard_error": best_choice.standard_error if standard_error is None else standard_error,
-        "variance": best_choice.variance,
+        "variance": best_choice.squared_error,
         "sampling_variance": best_choice.sampling_variance,
         "privacy_variance": best_choice.privacy_variance,
         **({"shift": best_choice.shift} if best_choice.shift else {}),

@@ -30,7 +30,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Option
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts
 from dpcore.mean.models import (
     BoundCurve,
     BoundOptimum,
@@ -68,7 +68,7 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True)
-class Growth:
+class WeightGrowth:
     """The weight of a user with s rows up to a bound: w(s) = s (row_factor + effective_factor / (1 + (s - 1) rho)).
 
     A user with s rows weighs w(min(s, h)), spread evenly over the rows. At rho = 0, or if ``effective_factor`` is 0,
@@ -84,7 +84,7 @@ class Growth:
     effective_factor: float = 0.0
     user_share: float = 0.0
 
-    def user_weights(self, sizes: npt.ArrayLike) -> FloatArray:
+    def compute_user_weights(self, sizes: npt.ArrayLike) -> FloatArray:
         """Return w(s) at numbers of rows above 0, of their shape; w is increasing."""
         s = np.asarray(sizes, dtype=np.float64)
         effective_weight = self.effective_factor / (1.0 + (s - 1.0) * self.user_share)
@@ -94,16 +94,16 @@ class Growth:
         """Return min(h, c w(s)) for threshold h, with the factor c that makes c w(h) = h."""
         if self.is_plain:
             return np.asarray(np.minimum(threshold, sizes))
-        return np.asarray(np.minimum(threshold, self.user_weights(sizes) * self._scale(threshold)))
+        return np.asarray(np.minimum(threshold, self.compute_user_weights(sizes) * self._scale(threshold)))
 
-    def coefficients(self, threshold: float) -> tuple[float, float]:
+    def compute_coefficients(self, threshold: float) -> tuple[float, float]:
         """Return ``row_factor`` and ``effective_factor``, both multiplied by the factor of `compute_scaled_weights`."""
         weight_scale = 1.0 if self.is_plain else self._scale(threshold)
         return self.row_factor * weight_scale, self.effective_factor * weight_scale
 
     def _scale(self, threshold: float) -> float:
         """Return h / w(h), the factor that makes a user with h rows weigh h."""
-        return threshold / float(self.user_weights(threshold))
+        return threshold / float(self.compute_user_weights(threshold))
 
     @property
     def is_plain(self) -> bool:
@@ -124,16 +124,16 @@ class Population(CountsModel):
         """Return the sum of s^2 over the users of the first k sizes, for k = 0 .. K, shape (K + 1,)."""
         return prefix_sums(self.histogram.sizes.astype(np.float64) ** 2 * self.histogram.users)
 
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def measure_smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error if a user with s rows weighs as much as one with min(h, s)."""
         losses = weights.smooth_losses(self._effective_sizes, self._effective_sizes.convert(thresholds))
         sampling_variances = self.value_variance * losses.squared_weights
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * losses.largest_weight**2)
 
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def measure_capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
         h = np.asarray(caps, dtype=np.float64)
-        k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
+        k = self.histogram.count_sizes_up_to(h) if num_sizes_up_to is None else num_sizes_up_to
         rows_below, num_users_above, _ = self.histogram.compute_sums_after(k)
         kept_rows = rows_below + h * num_users_above
         scaled_square_sum = self._squares_below[k] / kept_rows + h * (h / kept_rows) * num_users_above
@@ -145,20 +145,20 @@ class Population(CountsModel):
         """Return the best of all weights, with the dual bound of `dpcore.common.weights`."""
         optimum = weights.best_smooth(self._effective_sizes, self.value_variance / self.unit_noise_variance)
         bound = self._convert_to_rows(optimum.bound)
-        return self._convert_optimum(optimum, bound, self.smooth(np.asarray(bound)))
+        return self._convert_optimum(optimum, bound, self.measure_smooth(np.asarray(bound)))
 
     def best_cap(self) -> BoundOptimum:
         """Return the best cap; for independent rows, that of `dpcore.common.weights`."""
         if self.user_share:
             return self.cap_curve.minimise(is_integer=True)
         optimum = weights.best_cap(self.histogram, self.value_variance / self.unit_noise_variance)
-        return self._convert_optimum(optimum, optimum.bound, self.capped(np.asarray(optimum.bound)))
+        return self._convert_optimum(optimum, optimum.bound, self.measure_capped(np.asarray(optimum.bound)))
 
     def _convert_optimum(self, optimum: weights.Optimum, bound: float, mean_error: MeanError) -> BoundOptimum:
         """Return an optimum of `weights` as one of this model, with its bound in rows and its squared error."""
         # Both sides are recomputed: the value by the formula of the error, the lower bound by its own scale.
         lower_bound = self.unit_noise_variance * optimum.certificate.lower_bound
-        certificate = Certificate(float(mean_error.variance), lower_bound, optimum.certificate.argument)
+        certificate = Certificate(float(mean_error.squared_error), lower_bound, optimum.certificate.argument)
         return BoundOptimum(
             bound, certificate, describe_trivial_search(self.histogram) or optimum.stop_reason
         )
@@ -173,8 +173,8 @@ class Population(CountsModel):
         num_rows_of_user = effective_size * (1.0 - rho) / denominator if denominator > 0.0 else upper_size
         return min(max(num_rows_of_user, lower_size), upper_size)
 
-    def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return the coefficients of `Growth` for the best weights: a user weighs their effective size."""
+    def compute_coefficients(self, threshold: float) -> tuple[float, float]:
+        """Return the coefficients of `WeightGrowth` for the best weights: a user weighs their effective size."""
         return 0.0, 1.0
 
     @cached_property
@@ -187,7 +187,7 @@ class Population(CountsModel):
             self.value_variance * (1.0 - rho) * num_users_above,
             self.unit_noise_variance + self.value_variance * rho * num_users_above,
         )
-        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, numerators)
+        return BoundCurve(self.histogram, lambda h, k: self.measure_capped(h, k).squared_error, numerators)
 
 
 class Target(Option):
@@ -321,14 +321,14 @@ class _Choice:
     stop_reason: str
 
     @cached_property
-    def variance(self) -> float:
+    def squared_error(self) -> float:
         """Return the expected squared error, (unit of the values)^2, with the shift squared."""
         return self.sampling_variance + self.privacy_variance + self.shift**2
 
     @cached_property
     def standard_error(self) -> float:
         """Return the square root of `variance`, in the values' unit."""
-        return math.sqrt(self.variance)
+        return math.sqrt(self.squared_error)
 
 
 @dataclass(frozen=True)
@@ -365,14 +365,14 @@ class CapChoice(_Choice):
     max_contributions: int
 
 
-def smooth_error(mean_problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
+def compute_smooth_error(mean_problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
     """Return the expected squared error under smooth weights in its parts, at ``thresholds`` h > 0 of any shape."""
-    return mean_problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
+    return mean_problem.model.measure_smooth(np.asarray(thresholds, dtype=np.float64))
 
 
-def capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
+def compute_capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
     """Return the expected squared error under caps in its parts, at ``caps`` h > 0 of any shape."""
-    return problem.model.capped(np.asarray(caps, dtype=np.float64))
+    return problem.model.measure_capped(np.asarray(caps, dtype=np.float64))
 
 
 def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
@@ -389,7 +389,7 @@ def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArr
     Source: Epasto et al. 2020, claim 1:
         v(h) = sigma^2 sum_l s_l (min(h, s_l) / (n_h s_l))^2 + 2 (B h / (eps n_h))^2.
     """
-    return smooth_error(problem, thresholds).variance
+    return compute_smooth_error(problem, thresholds).squared_error
 
 
 def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
@@ -404,7 +404,7 @@ def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
 
     Source: Epasto et al. 2020, claim 2: v'(h) = sigma^2 / n_h + 2 (B h / (eps n_h))^2.
     """
-    return capped_error(problem, caps).variance
+    return compute_capped_error(problem, caps).squared_error
 
 
 def best_smooth(problem: MeanProblem) -> SmoothChoice:
@@ -413,14 +413,14 @@ def best_smooth(problem: MeanProblem) -> SmoothChoice:
     If the problem has the values, the best of all thresholds.
     """
     optimum = problem.model.best_smooth()
-    mean_error = problem.model.smooth(np.asarray(optimum.bound))
+    mean_error = problem.model.measure_smooth(np.asarray(optimum.bound))
     return SmoothChoice(*_describe_optimum(problem, mean_error, optimum), optimum.bound)
 
 
 def best_cap(problem: MeanProblem) -> CapChoice:
     """Return the best integer cap in [s_1, s_m], exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
     optimum = problem.model.best_cap()
-    mean_error = problem.model.capped(np.asarray(optimum.bound))
+    mean_error = problem.model.measure_capped(np.asarray(optimum.bound))
     return CapChoice(*_describe_optimum(problem, mean_error, optimum), int(optimum.bound))
 
 
@@ -435,15 +435,17 @@ def _describe_optimum(
     return *parts, certificate, optimum.stop_reason
 
 
-def find_weight_growth(mean_problem: MeanProblem, threshold: float) -> Growth:
+def find_weight_growth(mean_problem: MeanProblem, threshold: float) -> WeightGrowth:
     """Return how a user's best smooth weight grows with their rows; plain growth if rows are independent."""
     if not mean_problem.user_share:
-        return Growth()
-    row_factor, effective_factor = mean_problem.model.coefficients(threshold)
-    return Growth(row_factor, effective_factor, mean_problem.user_share) if effective_factor else Growth()
+        return WeightGrowth()
+    row_factor, effective_factor = mean_problem.model.compute_coefficients(threshold)
+    if not effective_factor:
+        return WeightGrowth()
+    return WeightGrowth(row_factor, effective_factor, mean_problem.user_share)
 
 
-def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
+def compute_row_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
     """Return the weight of one row of a user of each size; over all rows of all users weights sum to 1.
 
     Args:
@@ -452,7 +454,7 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
         sizes: Rows per user, at least 1, any shape.
 
     Returns:
-        min(h, s) / (s n_h), float64 of the shape of ``sizes``. Where users differ, `Growth` of
+        min(h, s) / (s n_h), float64 of the shape of ``sizes``. Where users differ, `WeightGrowth` of
         min(h, s) in the place of min(h, s).
 
     Source: Epasto et al. 2020, lemma 3.
@@ -461,9 +463,9 @@ def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) ->
     weight_growth = find_weight_growth(problem, threshold)
     if weight_growth.is_plain:
         return np.asarray(np.minimum(threshold, s) / s / problem.histogram.kept_rows(threshold))
-    user_weights = weight_growth.user_weights(np.minimum(threshold, problem.histogram.sizes))
+    user_weights = weight_growth.compute_user_weights(np.minimum(threshold, problem.histogram.sizes))
     total_weight = user_weights @ problem.histogram.users.astype(np.float64)
-    return np.asarray(weight_growth.user_weights(np.minimum(threshold, s)) / s / total_weight)
+    return np.asarray(weight_growth.compute_user_weights(np.minimum(threshold, s)) / s / total_weight)
 
 
 def find_cap_stretches(
@@ -483,8 +485,8 @@ def find_cap_stretches(
     """
     cap_choice = best_cap(problem) if cap_choice is None else cap_choice
     # The excess is relative to the standard error; the limit is a variance.
-    max_variance = cap_choice.variance * (1.0 + relative_excess) ** 2
-    intervals = problem.model.cap_curve.find_intervals_within(max_variance, is_integer=True)
+    max_squared_error = cap_choice.squared_error * (1.0 + relative_excess) ** 2
+    intervals = problem.model.cap_curve.find_intervals_within(max_squared_error, is_integer=True)
     return tuple((int(first_cap), int(last_cap)) for first_cap, last_cap in intervals)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import require
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts, suffix_sums
 from dpcore.dataset import Dataset, Values
 from dpcore.mean.models import BoundCurve, BoundOptimum, MeanError, Numerators
 from dpcore.mean.user_sums import prefix_sums
@@ -118,8 +118,8 @@ def compute_bounded_mean(clamped_values: ClampedValues, bounds: npt.ArrayLike) -
     h = np.asarray(bounds, dtype=np.float64)
     # Users in order of size, then prefix sums: no array of bounds times users.
     order_by_size = np.argsort(clamped_values.sizes, kind="stable")
-    sizes, user_means_by_size = clamped_values.sizes[order_by_size], clamped_values.user_means[order_by_size]
-    sums_below, mean_sums_above = prefix_sums(sizes * user_means_by_size), suffix_sums(user_means_by_size)
+    sizes, sorted_means = clamped_values.sizes[order_by_size], clamped_values.user_means[order_by_size]
+    sums_below, mean_sums_above = prefix_sums(sizes * sorted_means), suffix_sums(sorted_means)
     rows_below, k = prefix_sums(sizes), np.searchsorted(sizes, h, side="right")
     return np.asarray((sums_below[k] + h * mean_sums_above[k]) / (rows_below[k] + h * (sizes.size - k)))
 
@@ -144,7 +144,7 @@ class UserShare:
         return min(max(self.estimate, 0.0), 1.0)
 
 
-def size_slope(clamped_values: ClampedValues) -> float:
+def compute_size_slope(clamped_values: ClampedValues) -> float:
     """Return the t value of the slope of user means over the log of their numbers of rows; 0 if there is none.
 
     Each user's mean is regressed on the logarithm of their number of rows, with equal weights.
@@ -168,7 +168,7 @@ def size_slope(clamped_values: ClampedValues) -> float:
 NORMAL_QUANTILE_95 = 1.96
 
 
-def user_share(clamped_values: ClampedValues) -> UserShare:
+def estimate_user_share(clamped_values: ClampedValues) -> UserShare:
     """Return the intraclass correlation with an interval that leaves each user out in turn.
 
     One-way random-effects analysis of variance for unequal group sizes: with MSB and MSW the mean squares
@@ -189,10 +189,10 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
         (np.ones(sizes.size), sizes, sizes**2, centred_sums, centred_sums * centred_means, within_squares)
     )
     term_sums = user_terms.sum(axis=1)
-    estimate = float(_correlation(term_sums))
+    estimate = float(_compute_correlation(term_sums))
     if math.isnan(estimate):
         return UserShare(math.nan, math.nan, math.nan)
-    left_out_estimates = _correlation(term_sums[:, None] - user_terms)
+    left_out_estimates = _compute_correlation(term_sums[:, None] - user_terms)
     # It may be undefined without some users, for example if only one user has two rows.
     defined_estimates = left_out_estimates[~np.isnan(left_out_estimates)]
     m, jackknife_variance = sizes.size, math.inf
@@ -202,7 +202,7 @@ def user_share(clamped_values: ClampedValues) -> UserShare:
     return UserShare(estimate, max(estimate - half_width, 0.0), min(estimate + half_width, 1.0))
 
 
-def _correlation(term_sums: FloatArray) -> FloatArray:
+def _compute_correlation(term_sums: FloatArray) -> FloatArray:
     """Return the intraclass correlation from the sums of `user_share`, shape (6, ...); nan if undefined."""
     m, n, squared_sizes, distance_sum, between_squares, within_squares = term_sums
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -240,8 +240,8 @@ class TableValues:
         distances_from_mean = clamped_values.user_means - clamped_values.unclamped_mean
         with np.errstate(over="ignore"):  # `ValueSummary.has_finite_error` is checked before this is used.
             distance_sums, variance_sums = (
-                np.asarray(np.bincount(size_indices, terms_by_user, histogram.sizes.size), dtype=np.float64)
-                for terms_by_user in (distances_from_mean, clamped_values.within_variances)
+                np.asarray(np.bincount(size_indices, user_terms, histogram.sizes.size), dtype=np.float64)
+                for user_terms in (distances_from_mean, clamped_values.within_variances)
             )
         clamping_shift = clamped_values.mean - clamped_values.unclamped_mean
         mean_above_lower = clamped_values.unclamped_mean - clamped_values.lower
@@ -281,24 +281,24 @@ class KnownValues:
     table_values: TableValues
     unit_noise_variance: float
 
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def measure_smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of smooth weights, which draw no rows: a user with s rows weighs min(h, s)."""
-        _, kept_rows, shifts, t = self._measure_shifts(thresholds, size_index)
+        _, kept_rows, shifts, t = self._measure_shifts(thresholds, num_sizes_up_to)
         return MeanError(np.zeros(kept_rows.shape), self.unit_noise_variance * t**2, shifts)
 
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+    def measure_capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
         """Return the error of caps that keep at most h rows of each user, drawn at random."""
-        k, kept_rows, shifts, t = self._measure_shifts(caps, size_index)
+        k, kept_rows, shifts, t = self._measure_shifts(caps, num_sizes_up_to)
         variance_sums = self.table_values.variances_above[k] - caps * self.table_values.row_variances_above[k]
         sampling_variances = np.asarray(t * (np.maximum(variance_sums, 0.0) / kept_rows))
         return MeanError(sampling_variances, self.unit_noise_variance * t**2, shifts)
 
     def _measure_shifts(
-        self, bounds: FloatArray, size_index: SizeIndex | None
-    ) -> tuple[SizeIndex, FloatArray, FloatArray, FloatArray]:
+        self, bounds: FloatArray, num_sizes_up_to: SizeCounts | None
+    ) -> tuple[SizeCounts, FloatArray, FloatArray, FloatArray]:
         """Return four arrays by bound: number of sizes up to it, kept rows, shift, and t, the largest weight."""
         table_values = self.table_values
-        k = table_values.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
+        k = table_values.histogram.count_sizes_up_to(bounds) if num_sizes_up_to is None else num_sizes_up_to
         rows_below, num_users_above, _ = table_values.histogram.compute_sums_after(k)
         kept_rows = rows_below + bounds * num_users_above
         shifts = (table_values.row_distances_below[k] + bounds * table_values.distances_above[k]) / kept_rows
@@ -318,8 +318,8 @@ class KnownValues:
             # k (1 - k / s) V with k = h is h V - h^2 V / s.
             numerators.linear_terms[:] += table_values.variances_above[1:-1]
             numerators.square_terms[:] -= table_values.row_variances_above[1:-1]
-        compute_error = self.capped if is_cap else self.smooth
-        return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).variance, numerators)
+        compute_error = self.measure_capped if is_cap else self.measure_smooth
+        return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).squared_error, numerators)
 
     def best_cap(self) -> BoundOptimum:
         """Return the best whole cap from the smallest to the largest size."""
@@ -329,8 +329,8 @@ class KnownValues:
         """Return the best threshold, from the minimum of every piece."""
         return self._curve(is_cap=False).minimise(is_integer=False)
 
-    def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return the coefficients of plain `Growth`: a user weighs the number of their rows."""
+    def compute_coefficients(self, threshold: float) -> tuple[float, float]:
+        """Return the coefficients of plain `WeightGrowth`: a user weighs the number of their rows."""
         return 1.0, 0.0
 
 
@@ -389,7 +389,9 @@ class UserDeviations:
         """Return the sums of a e over the users below, and of a over those above, shape (users + 1,)."""
         return prefix_sums(self.clamped_distances * self.growth_ends), suffix_sums(self.clamped_distances)
 
-    def error(self, thresholds: npt.ArrayLike, noise_variance: float, has_private_counts: bool) -> MeanError:
+    def compute_error(
+        self, thresholds: npt.ArrayLike, noise_variance: float, has_private_counts: bool
+    ) -> MeanError:
         """Return the error about the mean of the table, with private counts by the delta method.
 
         Args:
@@ -427,15 +429,24 @@ class UserDeviations:
         The best of the grids' points is returned; nothing is proved.
         """
         sizes = self.histogram.sizes
-        grid = np.unique(np.append(np.geomspace(sizes[0], sizes[-1], GRID), sizes[:: sizes.size // GRID + 1]))
+        grid = np.unique(
+            np.append(
+                np.geomspace(sizes[0], sizes[-1], NUM_GRID_BOUNDS),
+                sizes[:: sizes.size // NUM_GRID_BOUNDS + 1],
+            )
+        )
         for _ in range(NUM_ZOOMS):
-            i = int(np.argmin(self.error(grid, noise_variance, has_private_counts).variance))
-            threshold, nearby_bounds = grid[i], grid[max(i - 1, 0) : i + 2]
-            grid = np.unique(np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], GRID), threshold))
+            best_index = int(
+                np.argmin(self.compute_error(grid, noise_variance, has_private_counts).squared_error)
+            )
+            threshold, nearby_bounds = grid[best_index], grid[max(best_index - 1, 0) : best_index + 2]
+            grid = np.unique(
+                np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], NUM_GRID_BOUNDS), threshold)
+            )
         return float(threshold)
 
 
-GRID = 256
+NUM_GRID_BOUNDS = 256
 NUM_ZOOMS = 4
 """Grids of `UserDeviations.find_threshold`; the last one has steps of 1e-6 of h or less."""
 
@@ -476,9 +487,9 @@ class ValueSummary:
     @cached_property
     def user_share(self) -> UserShare:
         """Return the share of the variance that lies between users, with its interval."""
-        return user_share(self.clamped_values)
+        return estimate_user_share(self.clamped_values)
 
     @cached_property
     def size_slope(self) -> float:
         """Return the t value of the slope of user means over the logarithm of their sizes; 0 if there is no slope."""
-        return size_slope(self.clamped_values)
+        return compute_size_slope(self.clamped_values)

@@ -34,7 +34,8 @@ def search_thresholds(
     Args:
         distinct_sizes: The distinct numbers of rows per user, ascending, shape (K,).
         compute_error_at: Returns the least error at one threshold.
-        bound_error_between: Returns a lower bound on the error at every threshold from h1 to h2; h1 has been solved.
+        bound_error_between: Returns a lower bound on the error at all thresholds between two, the first of which was
+            solved.
         progress: Called with the share of `MAX_PASSES` that is done.
         should_stop: Called after every pass; True ends the search with its present gap.
 

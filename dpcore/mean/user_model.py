@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from dpcore.contributions import FloatArray
 from dpcore.mean.models import MeanError
-from dpcore.mean.public_counts import MeanProblem, Target, user_weight
+from dpcore.mean.public_counts import MeanProblem, Target, compute_row_weight
 
 NUM_ZOOMS = 4
 NUM_GRID_POINTS = 33
@@ -93,7 +93,7 @@ class UserModel:
         half_range_width = self.problem.value_bound / 2.0
         return float(measure_clamp(np.array(value_deviation), np.array(half_range_width))[0])
 
-    def error(self, thresholds: npt.ArrayLike, has_any_distribution: bool = False) -> MeanError:
+    def compute_error(self, thresholds: npt.ArrayLike, has_any_distribution: bool = False) -> MeanError:
         """Return the error at thresholds; its shift is the expected cut of all users together, without cancelling.
 
         Args:
@@ -106,7 +106,7 @@ class UserModel:
             self._measure(threshold, has_any_distribution) for threshold in h.ravel().tolist()
         ]
         shifts, sampling_variances = np.moveaxis(np.reshape(cuts_and_variances, (*h.shape, 2)), -1, 0)
-        noise_variances = self.problem.model.smooth(h).privacy_variance
+        noise_variances = self.problem.model.measure_smooth(h).privacy_variance
         if has_any_distribution and self.problem.num_aggregates == 2:
             # The clamped mean may lie off the middle, where the noise of the count matters.
             noise_variances = noise_variances * (1.0 + (2.0 * shifts / self.problem.value_bound) ** 2)
@@ -114,20 +114,20 @@ class UserModel:
 
     def _measure(self, threshold: float, has_any_distribution: bool) -> tuple[float, float]:
         """Return the expected cut of the mean at one threshold, in the values' unit, and the variance before noise."""
-        histogram, deviations_by_size = self.problem.histogram, self.deviations
-        sizes, num_users_by_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
-        u = user_weight(self.problem, threshold, sizes) * sizes
+        histogram, deviations = self.problem.histogram, self.deviations
+        sizes, num_users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+        u = compute_row_weight(self.problem, threshold, sizes) * sizes
         # In units of n_h the limit T = h (U - L) / 2 is that of the largest weight.
         limits_on_means = float(u.max()) * self.problem.value_bound / 2.0 / u
         p = sizes / histogram.num_rows if self.problem.target is Target.TABLE else np.zeros(sizes.shape)
         if has_any_distribution:
-            mean_cuts = (np.hypot(deviations_by_size, limits_on_means) - limits_on_means) / 2.0
+            mean_cuts = (np.hypot(deviations, limits_on_means) - limits_on_means) / 2.0
             squared_weight_changes = np.maximum(p, np.abs(u - p)) ** 2
         else:
-            mean_cuts, variance_shares, inside_shares = measure_clamp(deviations_by_size, limits_on_means)
+            mean_cuts, variance_shares, inside_shares = measure_clamp(deviations, limits_on_means)
             squared_weight_changes = u**2 * variance_shares - 2.0 * u * p * inside_shares + p**2
-        return float(num_users_by_size @ (u * mean_cuts)), float(
-            num_users_by_size @ (np.maximum(squared_weight_changes, 0.0) * deviations_by_size**2)
+        return float(num_users_per_size @ (u * mean_cuts)), float(
+            num_users_per_size @ (np.maximum(squared_weight_changes, 0.0) * deviations**2)
         )
 
     def find_threshold(self, bounds: FloatArray, squared_errors: FloatArray) -> float:
@@ -136,10 +136,10 @@ class UserModel:
         ``bounds`` are ascending, and ``squared_errors`` are the squared errors there.
         """
         for _ in range(NUM_ZOOMS):
-            i = int(np.argmin(squared_errors))
-            threshold, nearby_bounds = bounds[i], bounds[max(i - 1, 0) : i + 2]
+            best_index = int(np.argmin(squared_errors))
+            threshold, nearby_bounds = bounds[best_index], bounds[max(best_index - 1, 0) : best_index + 2]
             bounds = np.unique(
                 np.append(np.linspace(nearby_bounds[0], nearby_bounds[-1], NUM_GRID_POINTS), threshold)
             )
-            squared_errors = self.error(bounds).variance
+            squared_errors = self.compute_error(bounds).squared_error
         return float(bounds[np.argmin(squared_errors)])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex, excess_sums, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts, excess_sums, suffix_sums
 
 
 def prefix_sums(terms: FloatArray) -> FloatArray:
@@ -43,16 +43,16 @@ class UserSums:
     @classmethod
     def from_histogram(cls, histogram: ContributionHistogram, effective_sizes: FloatArray) -> UserSums:
         """Sum over the users of a histogram; ``effective_sizes`` has x of each distinct size, shape (K,)."""
-        s, num_users_by_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+        s, num_users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
         # The histogram keeps these three sums.
         rows_below, num_users_above, inverse_above = histogram.compute_sums_after(slice(None))
         return cls(
             rows_below,
-            prefix_sums(s * s * num_users_by_size),
-            prefix_sums(effective_sizes * num_users_by_size),
+            prefix_sums(s * s * num_users_per_size),
+            prefix_sums(effective_sizes * num_users_per_size),
             num_users_above,
-            suffix_sums(s * num_users_by_size),
-            suffix_sums(s * s * num_users_by_size),
+            suffix_sums(s * num_users_per_size),
+            suffix_sums(s * s * num_users_per_size),
             inverse_above,
             np.append(s, 0.0),  # After the last size there are no users above, so the value has no effect.
             excess_sums(s, num_users_above),
@@ -62,9 +62,9 @@ class UserSums:
         """Return the rows that a cap at h cuts; all terms have one sign, as in `ContributionHistogram.excess`."""
         return np.asarray((self.next_sizes - h) * self.users_above + self.excess_at_next)
 
-    def take(self, k: SizeIndex) -> UserSums:
+    def take(self, num_sizes: SizeCounts) -> UserSums:
         """Return the sums for the given numbers of sizes at or below."""
-        return UserSums(*(sums_by_num_sizes[k] for sums_by_num_sizes in vars(self).values()))
+        return UserSums(*(sums_per_num_sizes[num_sizes] for sums_per_num_sizes in vars(self).values()))
 
     @property
     def between_sizes(self) -> UserSums:

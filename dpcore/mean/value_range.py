@@ -85,13 +85,13 @@ class ValueRangeProblem:
     def _sizes_of_entries(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return the distinct sizes, the number of users of each, and for every value the index of its user's size."""
         values = self.values
-        sizes, size_indices, num_users_by_size = np.unique(
+        sizes, size_indices, num_users_per_size = np.unique(
             values.rows_per_user, return_inverse=True, return_counts=True
         )
         entries_per_user = np.diff(np.append(values.first_entries, values.values.size))
         return (
             sizes.astype(np.int64),
-            num_users_by_size.astype(np.int64),
+            num_users_per_size.astype(np.int64),
             np.repeat(size_indices, entries_per_user),
         )
 
@@ -115,11 +115,11 @@ class ValueRangeProblem:
         )
 
     @cached_property
-    def _mean_sums_by_size(self) -> FloatArray:
+    def _mean_sums_per_size(self) -> FloatArray:
         """Return the sum of the users' centred means for each distinct size, shape (K,)."""
-        size_index_by_entry = self._sizes_of_entries[2]
+        size_indices = self._sizes_of_entries[2]
         weighted_centred_values = self.values.weigh(self.values.values - self.mean)
-        return np.bincount(size_index_by_entry, weighted_centred_values, self.sizes.size) / self.sizes
+        return np.bincount(size_indices, weighted_centred_values, self.sizes.size) / self.sizes
 
     def kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return n_h, the number of kept rows; any shape."""
@@ -129,7 +129,7 @@ class ValueRangeProblem:
     def compute_shifts(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return D, the weighted mean minus that of the table, both before clamping, in the values' unit; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)
-        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._mean_sums_by_size / self.kept_rows(h))
+        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._mean_sums_per_size / self.kept_rows(h))
 
     def compute_noise_stds(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return the root of kappa, the standard deviation of the noise for a range of width 1; any shape."""
@@ -203,10 +203,10 @@ class WeightedRows:
         with Problems() as problems:
             problems.between(1.0, MAX_SIZE, threshold=threshold)
         self.problem, self.threshold = problem, float(threshold)
-        self.values, size_index, num_rows = problem._sorted_values
+        self.values, num_sizes_up_to, num_rows = problem._sorted_values
         self.kept_rows = float(problem.kept_rows(threshold))
         row_weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[
-            size_index
+            num_sizes_up_to
         ] * num_rows
         weighted_values = row_weights * self.values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
@@ -215,7 +215,7 @@ class WeightedRows:
         self.bounding = abs(float(problem.compute_shifts(threshold)))
         self.noise = float(problem.compute_noise_stds(threshold))
 
-    def cut_below(self, lowers: npt.ArrayLike) -> FloatArray:
+    def sum_cuts_below(self, lowers: npt.ArrayLike) -> FloatArray:
         """Return sum w (L - y)_+ for centred lower ends, any shape."""
         centred_lowers = np.asarray(lowers, dtype=np.float64)
         num_values_below = np.searchsorted(self.values, centred_lowers, side="left")
@@ -223,7 +223,7 @@ class WeightedRows:
             centred_lowers * self._weights_below[num_values_below] - self._sums_below[num_values_below], 0.0
         )
 
-    def cut_above(self, uppers: npt.ArrayLike) -> FloatArray:
+    def sum_cuts_above(self, uppers: npt.ArrayLike) -> FloatArray:
         """Return sum w (y - U)_+ for centred upper ends, any shape."""
         centred_uppers = np.asarray(uppers, dtype=np.float64)
         num_values_up_to = np.searchsorted(self.values, centred_uppers, side="right")
@@ -231,19 +231,21 @@ class WeightedRows:
             self._sums_above[num_values_up_to] - centred_uppers * self._weights_above[num_values_up_to], 0.0
         )
 
-    def error_parts(self, lowers: npt.ArrayLike, uppers: npt.ArrayLike) -> RangeParts:
+    def compute_error_parts(self, lowers: npt.ArrayLike, uppers: npt.ArrayLike) -> RangeParts:
         """Return the parts of the error of ranges in the values' unit; L and U broadcast."""
         lowers, uppers = np.asarray(lowers, dtype=np.float64), np.asarray(uppers, dtype=np.float64)
-        clamping = self.cut_below(lowers - self.problem.mean) + self.cut_above(uppers - self.problem.mean)
+        clamping = self.sum_cuts_below(lowers - self.problem.mean) + self.sum_cuts_above(
+            uppers - self.problem.mean
+        )
         bounding, noise = np.full(clamping.shape, self.bounding), np.asarray(self.noise * (uppers - lowers))
         return RangeParts(clamping, bounding, noise)
 
-    def choose(self, lower: float, upper: float, squared_lower_bound: float) -> RangeChoice:
+    def build_choice(self, lower: float, upper: float, squared_lower_bound: float) -> RangeChoice:
         """Return the range from ``lower`` to ``upper`` as a `RangeChoice`, with the parts of its error.
 
         ``squared_lower_bound`` is a lower bound on the error of every range at this threshold.
         """
-        range_parts = self.error_parts(lower, upper)
+        range_parts = self.compute_error_parts(lower, upper)
         clamping, bounding, noise = map(float, vars(range_parts).values())
         error = float(range_parts.error)
         certificate = Certificate(
@@ -286,7 +288,7 @@ def _solve_range(
     kappa = weighted_rows.noise**2
 
     def evaluate(cut_weight: float) -> tuple[float, float, float]:
-        """Return centred L and U that cut off ``weight`` at either end, and the condition there.
+        """Return centred L and U that cut off ``cut_weight`` at either end, and the condition there.
 
         The condition is lambda (bounding + clamping) - kappa W, with lambda = clamping_factor weight.
         """
@@ -294,13 +296,15 @@ def _solve_range(
         return (
             low_end,
             high_end,
-            clamping_factor * cut_weight * (bounding + clamping(low_end, high_end))
+            clamping_factor * cut_weight * (bounding + compute_clamping(low_end, high_end))
             - kappa * (high_end - low_end),
         )
 
-    def clamping(low_end: float, high_end: float) -> float:
+    def compute_clamping(low_end: float, high_end: float) -> float:
         """Return the bias of clamping to a centred range, multiplied by the factor."""
-        return clamping_factor * float(weighted_rows.cut_below(low_end) + weighted_rows.cut_above(high_end))
+        return clamping_factor * float(
+            weighted_rows.sum_cuts_below(low_end) + weighted_rows.sum_cuts_above(high_end)
+        )
 
     # All weights sum to 1: with half of it beyond either end, L and U meet at the median.
     max_weight = 0.5 if fixed_lower is None else weighted_rows.compute_weight_above(fixed_lower)
@@ -322,7 +326,7 @@ def _solve_range(
     if high_weight >= max_weight:
         inner_low_end = inner_high_end = high_end if fixed_lower is None else low_end
     # Up to there each unit of width less cuts off `slope` more: the objective is a quadratic in the step.
-    width_decrease = (kappa * range_width - slope * (bounding + clamping(low_end, high_end))) / (
+    width_decrease = (kappa * range_width - slope * (bounding + compute_clamping(low_end, high_end))) / (
         slope**2 + kappa
     )
     width_decrease = min(max(width_decrease, 0.0), range_width - max(inner_high_end - inner_low_end, 0.0))
@@ -331,7 +335,7 @@ def _solve_range(
         low_end + lower_rise,
         max(high_end - (width_decrease - lower_rise), low_end + lower_rise),
     )
-    summed_bias = bounding + clamping(low_end, high_end)
+    summed_bias = bounding + compute_clamping(low_end, high_end)
     squared_error = summed_bias**2 + kappa * (high_end - low_end) ** 2
     # Step 3. Any lambda gives a bound; that of the equation at this point is the best if the point is inside a jump.
     lower_bounds = []
@@ -343,7 +347,7 @@ def _solve_range(
             *best_ends, _ = evaluate(tail_weight)
             tangent_slope = clamping_factor * tail_weight
             tangent_intercept = (
-                bounding + clamping(*best_ends) + tangent_slope * (best_ends[1] - best_ends[0])
+                bounding + compute_clamping(*best_ends) + tangent_slope * (best_ends[1] - best_ends[0])
             )
             # The minimum of (height - tangent_slope W)^2 + kappa W^2 over all widths W.
             lower_bounds.append(tangent_intercept**2 * kappa / (tangent_slope**2 + kappa))
@@ -387,7 +391,9 @@ def _find_best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) ->
         weighted_rows, weighted_rows.bounding, 1.0, fixed_lower
     )
     values_mean = weighted_rows.problem.mean
-    return weighted_rows.choose(low_end + values_mean, high_end + values_mean, math.sqrt(squared_lower_bound))
+    return weighted_rows.build_choice(
+        low_end + values_mean, high_end + values_mean, math.sqrt(squared_lower_bound)
+    )
 
 
 def best_joint(
@@ -410,13 +416,13 @@ def best_joint(
     build_weighted_rows = lru_cache(maxsize=1)(lambda threshold: WeightedRows(problem, threshold))
     choices_by_threshold: dict[float, RangeChoice] = {}
 
-    def solve(threshold: float) -> float:
+    def solve_threshold(threshold: float) -> float:
         """Return the error of the best range at one threshold, and keep that range."""
         choices_by_threshold[threshold] = _find_best_choice(build_weighted_rows(threshold), None)
         return choices_by_threshold[threshold].error
 
     def bound_cell(min_threshold: float, max_threshold: float) -> float:
-        """Return a lower bound on the error of every range at every h from h1 to h2."""
+        """Return a lower bound on the error of every range at every h from ``min_threshold`` on."""
         shifts = problem.compute_shifts(
             np.r_[
                 min_threshold,
@@ -434,7 +440,9 @@ def best_joint(
             _solve_range(build_weighted_rows(min_threshold), least_abs_shift, clamping_factor, None)[3]
         )
 
-    threshold, cells_lower_bound = search_thresholds(problem.sizes, solve, bound_cell, progress, should_stop)
+    threshold, cells_lower_bound = search_thresholds(
+        problem.sizes, solve_threshold, bound_cell, progress, should_stop
+    )
     range_choice = choices_by_threshold[threshold]
     lower_bound = min(cells_lower_bound, range_choice.certificate.lower_bound)
     certificate_argument = "every range and, by intervals, every bound on rows is covered"

@@ -46,7 +46,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Values
 from dpcore.mean.models import MeanError
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.public_counts import MeanProblem, capped_error
+from dpcore.mean.public_counts import MeanProblem, compute_capped_error
 from dpcore.mean.table_values import ClampedValues, TableValues, clamp
 
 MAX_VARIANCE_OF_SQUARES = 1.0 / 16.0
@@ -124,15 +124,17 @@ class KeptRows:
         shares = (np.clip(values.values, lower, clamped_values.upper) - lower) / width
         deviations = np.zeros(shares.shape)
         if values.standard_deviations is not None:
-            inside = (values.values >= lower) & (values.values <= clamped_values.upper)
-            deviations = np.where(inside, values.standard_deviations / width, 0.0)
+            inside_mask = (values.values >= lower) & (values.values <= clamped_values.upper)
+            deviations = np.where(inside_mask, values.standard_deviations / width, 0.0)
         mean_error, square_error, sum_error = (
-            _measure_column(problem, values, shares, deviations, factors, bounds)
+            _measure_moment(problem, values, shares, deviations, factors, bounds)
             for factors in ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
         )
         mean_variances, square_variances = mean_error.sampling_variance, square_error.sampling_variance
         covariances = (sum_error.sampling_variance - mean_variances - square_variances) / 2.0
-        means, squares = (np.broadcast_to(e.shift, bounds.shape) for e in (mean_error, square_error))
+        means, squares = (
+            np.broadcast_to(moment_error.shift, bounds.shape) for moment_error in (mean_error, square_error)
+        )
         if problem.table_values is not None:
             variance = measure_variance(values) / width**2
         else:
@@ -156,9 +158,11 @@ class KeptRows:
         shift = self.mean_squares - p**2 - self.mean_variances - self.variance
         noise_factor = compute_noise_factor(p, np.clip(self.variance + shift, 0.0, 0.25), noise_kind)
         privacy_variance = unit_noise_variance * (self.bounds / self.num_rows) ** 2 * noise_factor
-        scale = self.width**2
+        squared_width = self.width**2
         return MeanError(
-            np.maximum(sampling_variance, 0.0) * scale**2, privacy_variance * scale**2, shift * scale
+            np.maximum(sampling_variance, 0.0) * squared_width**2,
+            privacy_variance * squared_width**2,
+            shift * squared_width,
         )
 
     def measure_release(
@@ -175,24 +179,33 @@ class KeptRows:
         Returns:
             In (unit of the values)^4; of a standard deviation in (unit of the values)^2.
         """
-        k = int(np.searchsorted(self.bounds, bound))
+        bound_index = int(np.searchsorted(self.bounds, bound))
         unit_noises, normals = lay_nodes(noise_kind)
-        low, middle, high = unit_noises * (noise_scale * bound / self.num_rows[k])
-        middle = middle / noise_kind.middle_weight
-        mean_deviation = math.sqrt(max(self.mean_variances[k], 0.0))
-        slope = self.covariances[k] / mean_deviation if mean_deviation > 0.0 else 0.0
-        rest_deviation = math.sqrt(max(self.square_variances[k] - slope**2, 0.0))
+        low_noises, middle_noises, high_noises = unit_noises * (
+            noise_scale * bound / self.num_rows[bound_index]
+        )
+        middle_noises = middle_noises / noise_kind.middle_weight
+        mean_deviation = math.sqrt(max(self.mean_variances[bound_index], 0.0))
+        slope = self.covariances[bound_index] / mean_deviation if mean_deviation > 0.0 else 0.0
+        rest_deviation = math.sqrt(max(self.square_variances[bound_index] - slope**2, 0.0))
         # All sums over the number of kept rows; the program divides by at least one row.
-        rows = np.maximum(1.0 + low + middle + high, 1.0 / self.num_rows[k])
-        sums = self.means[k] + mean_deviation * normals[0] + middle / 2.0 + high
-        squares = self.mean_squares[k] + slope * normals[0] + rest_deviation * normals[1] + high
-        released, value = np.clip(squares / rows - (sums / rows) ** 2, 0.0, 0.25), self.variance
+        row_ratios = np.maximum(
+            1.0 + low_noises + middle_noises + high_noises, 1.0 / self.num_rows[bound_index]
+        )
+        sums = self.means[bound_index] + mean_deviation * normals[0] + middle_noises / 2.0 + high_noises
+        squares = (
+            self.mean_squares[bound_index] + slope * normals[0] + rest_deviation * normals[1] + high_noises
+        )
+        released_values, true_value = (
+            np.clip(squares / row_ratios - (sums / row_ratios) ** 2, 0.0, 0.25),
+            self.variance,
+        )
         if is_root:
-            released, value = np.sqrt(released), math.sqrt(value)
-        return float(((released - value) ** 2).mean()) * self.width ** (2 if is_root else 4)
+            released_values, true_value = np.sqrt(released_values), math.sqrt(true_value)
+        return float(((released_values - true_value) ** 2).mean()) * self.width ** (2 if is_root else 4)
 
 
-def _measure_column(
+def _measure_moment(
     problem: MeanProblem,
     values: Values,
     shares: FloatArray,
@@ -205,21 +218,34 @@ def _measure_column(
     ``deviations`` are those of the rows of an entry from its share t: squares scatter as those of normal values.
     """
     a, b = factors
-    entries = a * shares + b * (shares**2 + deviations**2)
-    scatter = deviations * np.sqrt((a + 2.0 * b * shares) ** 2 + 2.0 * (b * deviations) ** 2)
-    has_scatter = values.standard_deviations is not None
-    column = replace(values, values=entries, standard_deviations=scatter if has_scatter else None, bins=None)
-    clamped, table_values = clamp(column, 0.0, a + b), None
+    moment_values = a * shares + b * (shares**2 + deviations**2)
+    moment_deviations = deviations * np.sqrt((a + 2.0 * b * shares) ** 2 + 2.0 * (b * deviations) ** 2)
+    has_deviations = values.standard_deviations is not None
+    moment_column = replace(
+        values,
+        values=moment_values,
+        standard_deviations=moment_deviations if has_deviations else None,
+        bins=None,
+    )
+    clamped_values, table_values = clamp(moment_column, 0.0, a + b), None
     if problem.table_values is not None:
-        table_values = TableValues.from_clamped(problem.histogram, replace(clamped, unclamped_mean=0.0))
-    model: dict[str, Any] = {
+        table_values = TableValues.from_clamped(
+            problem.histogram, replace(clamped_values, unclamped_mean=0.0)
+        )
+    model_fields: dict[str, Any] = {
         "target": problem.target,
         "user_share": problem.user_share,
         "table_values": table_values,
     }
-    column_problem = MeanProblem(problem.histogram, problem.epsilon, a + b, clamped.variance, **model)
-    column_error = capped_error(column_problem, bounds)
-    return column_error if table_values is not None else replace(column_error, shift=np.asarray(clamped.mean))
+    column_problem = MeanProblem(
+        problem.histogram, problem.epsilon, a + b, clamped_values.variance, **model_fields
+    )
+    column_error = compute_capped_error(column_problem, bounds)
+    return (
+        column_error
+        if table_values is not None
+        else replace(column_error, shift=np.asarray(clamped_values.mean))
+    )
 
 
 NUM_NODES, GENERATOR = 8191, 1386
@@ -237,14 +263,14 @@ def lay_nodes(noise_kind: NoiseKind) -> tuple[FloatArray, FloatArray]:
     """
     from scipy.special import ndtri
 
-    steps = np.array([pow(GENERATOR, power, NUM_NODES) for power in range(5)])[:, None]
+    generator_powers = np.array([pow(GENERATOR, power, NUM_NODES) for power in range(5)])[:, None]
     # The point 0 is left out; each coordinate of the others is the middle of one of as many intervals.
-    points = (np.arange(1, NUM_NODES) * steps % NUM_NODES - 0.5) / (NUM_NODES - 1)
+    points = (np.arange(1, NUM_NODES) * generator_powers % NUM_NODES - 0.5) / (NUM_NODES - 1)
     normals = ndtri(points)
     if noise_kind is NoiseKind.GAUSSIAN:
         return normals[:3], normals[3:]
-    tails = -np.log(2.0 * np.minimum(points[:3], 1.0 - points[:3]))
-    return np.copysign(tails, points[:3] - 0.5), normals[3:]
+    laplace_magnitudes = -np.log(2.0 * np.minimum(points[:3], 1.0 - points[:3]))
+    return np.copysign(laplace_magnitudes, points[:3] - 0.5), normals[3:]
 
 
 def measure_worst_error(problem: PrivateCountsProblem, bounds: FloatArray) -> MeanError:
@@ -254,20 +280,26 @@ def measure_worst_error(problem: PrivateCountsProblem, bounds: FloatArray) -> Me
         problem: The problem of a mean of the same values, with its model of users.
         bounds: h in rows per user, shape (k,).
     """
-    largest = problem.value_bound**2
+    largest_square = problem.value_bound**2
     # Most of the variance that values of this variance can have about a mean that is as far from an end as it can.
-    share = min(problem.value_variance / largest, 0.25)
-    farthest = (1.0 + math.sqrt(1.0 - 4.0 * share)) ** 2 / 4.0
-    spread = (
+    variance_share = min(problem.value_variance / largest_square, 0.25)
+    farthest_square = (1.0 + math.sqrt(1.0 - 4.0 * variance_share)) ** 2 / 4.0
+    square_variance = (
         MAX_VARIANCE_OF_SQUARES
-        if share == 0.25
-        else min(MAX_VARIANCE_OF_SQUARES, share * max(farthest - share, 0.0))
+        if variance_share == 0.25
+        else min(MAX_VARIANCE_OF_SQUARES, variance_share * max(farthest_square - variance_share, 0.0))
     )
-    model: dict[str, Any] = {"target": problem.target, "user_share": problem.user_share}
-    squares_problem = MeanProblem(problem.histogram, problem.epsilon, largest, spread * largest**2, **model)
-    squares_error = capped_error(squares_problem, bounds)
+    model_fields: dict[str, Any] = {"target": problem.target, "user_share": problem.user_share}
+    squares_problem = MeanProblem(
+        problem.histogram,
+        problem.epsilon,
+        largest_square,
+        square_variance * largest_square**2,
+        **model_fields,
+    )
+    squares_error = compute_capped_error(squares_problem, bounds)
     # The mean of the kept rows is nearer to them than that of all rows.
-    return replace(squares_error, shift=-capped_error(problem, bounds).sampling_variance)
+    return replace(squares_error, shift=-compute_capped_error(problem, bounds).sampling_variance)
 
 
 def take_root(variance_error: MeanError, variance: float) -> tuple[MeanError, float]:

@@ -66,7 +66,7 @@ def _add_noise(
     return np.asarray(problem.value_bound * np.hypot(lost_weight_shares, noise_stds))
 
 
-def smooth_weights_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
+def compute_smooth_worst_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
     """Return the largest root mean square error of smooth weights over all values in [L, U].
 
     Args:
@@ -95,7 +95,7 @@ def compute_worst_error(problem: MeanProblem, user_weights: npt.ArrayLike) -> fl
     return float(_add_noise(problem, lost_shares @ problem.histogram.users, u.max()))
 
 
-def caps_error_bound(problem: MeanProblem, cap: int) -> float:
+def bound_worst_cap_error(problem: MeanProblem, cap: int) -> float:
     """Return an upper bound on the root mean square error of a cap with random rows, over all values in [L, U].
 
     Args:
@@ -111,9 +111,9 @@ def caps_error_bound(problem: MeanProblem, cap: int) -> float:
 
 def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
     """Return the largest squared error of a cap before noise, over B^2: the maximum over all shares x_l."""
-    sizes, num_users_by_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+    sizes, num_users_per_size = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
     kept_rows = np.minimum(cap, sizes)
-    total_kept = float(kept_rows @ num_users_by_size)
+    total_kept = float(kept_rows @ num_users_per_size)
     c = kept_rows / total_kept - sizes / float(histogram.num_rows)
     # Of k out of s rows, drawn without replacement from s of which a share x is 1, the sum has variance k x (1 - x)
     # (s - k) / (s - 1).
@@ -122,20 +122,21 @@ def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
         multipliers = np.where(v == 0.0, 0.0, v / (2.0 * np.abs(c)))  # mu from which x is 0 or 1.
         unconstrained_maxima = np.where(v > 0.0, c**2 / v, 0.0)
     order_by_multiplier = np.argsort(multipliers, kind="stable")
-    multipliers, c, v, unconstrained_maxima, num_users_by_size = (
-        x[order_by_multiplier] for x in (multipliers, c, v, unconstrained_maxima, num_users_by_size)
+    multipliers, c, v, unconstrained_maxima, num_users_per_size = (
+        column[order_by_multiplier]
+        for column in (multipliers, c, v, unconstrained_maxima, num_users_per_size)
     )
     # On the i-th piece the first i sizes are at an end: phi(mu) = A2 mu^2 + A1 mu + A0.
-    end_sums = prefix_sums(num_users_by_size * np.maximum(c, 0.0))
-    a2 = suffix_sums(num_users_by_size * unconstrained_maxima) - 1.0
-    a1 = suffix_sums(num_users_by_size * c) + 2.0 * end_sums
-    a0 = suffix_sums(num_users_by_size * v) / 4.0
+    end_sums = prefix_sums(num_users_per_size * np.maximum(c, 0.0))
+    a2 = suffix_sums(num_users_per_size * unconstrained_maxima) - 1.0
+    a1 = suffix_sums(num_users_per_size * c) + 2.0 * end_sums
+    a0 = suffix_sums(num_users_per_size * v) / 4.0
     # Beyond the largest sum c x the squared error falls in mu.
     interval_starts = np.r_[0.0, multipliers]
     interval_stops = np.minimum(np.r_[multipliers, math.inf], end_sums[-1])
     is_reached = interval_starts <= interval_stops
     interval_starts, interval_stops, a2, a1, a0 = (
-        x[is_reached] for x in (interval_starts, interval_stops, a2, a1, a0)
+        column[is_reached] for column in (interval_starts, interval_stops, a2, a1, a0)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         turning_points = np.where(a2 < 0.0, -a1 / (2.0 * a2), interval_starts)
@@ -146,7 +147,7 @@ def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
 
 
 @dataclass(frozen=True)
-class WorstChoice:
+class WorstCaseChoice:
     """The weights with the smallest worst-case error.
 
     Attributes:
@@ -165,11 +166,11 @@ class WorstChoice:
 OPTIMALITY_ARGUMENT = "the error is convex in the largest weight, and its slope was looked at"
 
 
-def find_best_weights(problem: MeanProblem) -> WorstChoice:
+def find_best_weights(problem: MeanProblem) -> WorstCaseChoice:
     """Return the weights with the smallest worst-case root mean square error, exactly; counts are public.
 
     Returns:
-        `WorstChoice`: smooth weights are among the best.
+        `WorstCaseChoice`: smooth weights are among the best.
     """
     histogram = problem.histogram
     num_rows = float(histogram.num_rows)
@@ -179,7 +180,9 @@ def find_best_weights(problem: MeanProblem) -> WorstChoice:
     largest_weight = float(threshold / histogram.kept_rows(threshold))
     error = float(_add_noise(problem, histogram.excess(largest_weight * num_rows) / num_rows, largest_weight))
     lower_bound = min(_compute_lower_bound(problem, best_row_bound, equal_row_bound), error)
-    return WorstChoice(threshold, largest_weight, error, Certificate(error, lower_bound, OPTIMALITY_ARGUMENT))
+    return WorstCaseChoice(
+        threshold, largest_weight, error, Certificate(error, lower_bound, OPTIMALITY_ARGUMENT)
+    )
 
 
 def _find_row_bound(problem: MeanProblem) -> float:
@@ -235,16 +238,16 @@ def _find_threshold_for_weight(histogram: ContributionHistogram, largest_weight:
     """Return h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
     sizes = histogram.sizes.astype(np.float64)
     # h / n_h rises with h, so that its values at the sizes are in order.
-    size_index = int(np.searchsorted(sizes / histogram.kept_rows(sizes), largest_weight, side="left"))
-    if size_index == 0:
+    num_sizes_up_to = int(np.searchsorted(sizes / histogram.kept_rows(sizes), largest_weight, side="left"))
+    if num_sizes_up_to == 0:
         return float(sizes[0])
-    if size_index == sizes.size:
+    if num_sizes_up_to == sizes.size:
         return float(sizes[-1])
-    rows_below, num_users_above, _ = histogram.compute_sums_at(float(sizes[size_index - 1]))
+    rows_below, num_users_above, _ = histogram.compute_sums_at(float(sizes[num_sizes_up_to - 1]))
     remaining_weight = 1.0 - largest_weight * float(num_users_above)
     threshold = (
         largest_weight * float(rows_below) / remaining_weight
         if remaining_weight > 0.0
-        else float(sizes[size_index])
+        else float(sizes[num_sizes_up_to])
     )
-    return float(np.clip(threshold, sizes[size_index - 1], sizes[size_index]))
+    return float(np.clip(threshold, sizes[num_sizes_up_to - 1], sizes[num_sizes_up_to]))

@@ -57,7 +57,7 @@ MAX_STEPS = 20_000
 
 
 @dataclass
-class Watch:
+class StepCounter:
     """A counter of steps that reports progress on a logarithmic scale of the gap, and asks whether to stop.
 
     Attributes:
@@ -100,12 +100,12 @@ class Watch:
         return replace(allocation, reads_graph=True, certificate=certificate, stop_reason=stop_reason)
 
 
-PROVEN_STEP_POWER = 2.0
-LARGEST_STEP_POWER = 60.0
+FIRST_STEP_POWER = 2.0
+MAX_STEP_POWER = 60.0
 STEP_POWER_GROWTH = 1.15
 NUM_FIRST_USERS = 1000
 """Users in the first working set; in the end about 100 to 2,000 of 70,000 users bind."""
-DROPPED_SHARE_RATIO = 0.01
+MAX_DROPPED_SHARE_RATIO = 0.01
 """A user leaves the working set below this share of an even one, times the round's tolerance."""
 TOLERANCE_FACTOR_PER_ROUND = 0.1
 """The gap shrinks by it in each round on the working set."""
@@ -139,7 +139,11 @@ def _evaluate_dual(graph: TaskGraph, task_costs: FloatArray, user_shares: FloatA
 
 
 def _ascend_dual(
-    graph: TaskGraph, task_costs: FloatArray, first_shares: FloatArray, tolerance: float, step_counter: Watch
+    graph: TaskGraph,
+    task_costs: FloatArray,
+    first_shares: FloatArray,
+    tolerance: float,
+    step_counter: StepCounter,
 ) -> _DualPoint:
     """Raise S over the simplex of this graph's users until the gap is within ``tolerance``.
 
@@ -148,16 +152,16 @@ def _ascend_dual(
     """
     best_point = _evaluate_dual(graph, task_costs, first_shares)
     assert best_point is not None
-    step_power = PROVEN_STEP_POWER
+    step_power = FIRST_STEP_POWER
     while best_point.gap > tolerance and step_counter.take_step(best_point.gap):
         load_ratios = best_point.user_loads / best_point.objective
         raised_shares = best_point.user_shares * np.exp(step_power * np.log(load_ratios))
         trial_point = _evaluate_dual(graph, task_costs, raised_shares / raised_shares.sum())
         # Near the top S moves by less than its rounding: a strict comparison would end the ascent too early.
         if trial_point is not None and trial_point.objective >= best_point.objective * (1.0 - 1e-14):
-            best_point, step_power = trial_point, min(step_power * STEP_POWER_GROWTH, LARGEST_STEP_POWER)
-        elif step_power > PROVEN_STEP_POWER:
-            step_power = PROVEN_STEP_POWER
+            best_point, step_power = trial_point, min(step_power * STEP_POWER_GROWTH, MAX_STEP_POWER)
+        elif step_power > FIRST_STEP_POWER:
+            step_power = FIRST_STEP_POWER
         else:
             break  # The proven step no longer rises: float64 has no more to give.
     return best_point
@@ -200,7 +204,7 @@ def _choose_next_set(
     Users whose share died out are dropped, and up to `NUM_FIRST_USERS` users whose load exceeds S are added, the most
     overloaded first.
     """
-    is_kept = dual_point.user_shares > DROPPED_SHARE_RATIO * tolerance / user_codes.size
+    is_kept = dual_point.user_shares > MAX_DROPPED_SHARE_RATIO * tolerance / user_codes.size
     # A task whose last users would go keeps all that it has.
     loses_all_users = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
     is_kept |= subgraph.sum_by_user(loses_all_users.astype(np.float64)) > 0.0
@@ -234,7 +238,7 @@ def find_best_task_weights(
     Source: Krichene et al. 2023, equation 9. The paper does not solve it, since the graph is private.
     """
     graph = problem.graph
-    step_counter = Watch(tolerance, progress, should_stop)
+    step_counter = StepCounter(tolerance, progress, should_stop)
     task_costs = problem.unclipped_costs
     # Equation 11 is the first guess of who is heavy.
     user_codes = _choose_first_set(graph, graph.sum_by_user(np.sqrt(task_costs / problem.graph.task_sizes)))
@@ -341,7 +345,7 @@ def find_best_user_task_weights(
     Source: generalises Krichene et al. 2023, equation 9, to the weights of equation 3.
     """
     graph = problem.graph
-    step_counter = Watch(tolerance, progress, should_stop)
+    step_counter = StepCounter(tolerance, progress, should_stop)
     task_prices = problem.graph.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
     next_prices, relative_gap = _iterate_prices(problem, task_prices)
     while relative_gap > tolerance and step_counter.take_step(relative_gap):

@@ -268,7 +268,7 @@ def _run_repeat(result: ExperimentResult, power: float, repeat_index: int, shoul
             if algorithm is Algorithm.SUFFICIENT_STATISTICS:
                 # The sums are linear in the weights: every epsilon shares one pass over the pairs.
                 scaled_sums = RidgeSums(budget_root * ridge_sums.matrices, budget_root * ridge_sums.vectors)
-                noisy_sums = learners.perturb(scaled_sums, RIDGE_SETTINGS, rng)
+                noisy_sums = learners.perturb_sums(scaled_sums, RIDGE_SETTINGS, rng)
                 coefficients = learners.solve_sums(noisy_sums, RIDGE_SETTINGS.coefficient_bound)
             else:
                 scaled_totals, scaled_weights = budget_root * task_totals, budget_root * pair_weights

@@ -139,13 +139,13 @@ def compute_weighted_sums(
     products = clipped_features[:, :, None] * clipped_features[:, None, :]
     label_sums = np.asarray(weight_matrix @ (clamped_labels[:, None] * clipped_features))
     product_sums = (weight_matrix @ products.reshape(clamped_labels.size, -1)).reshape(*label_sums.shape, -1)
-    regularisation_by_task = ridge_settings.ridge * graph.sum_pairs_by_task(pair_weights)
+    regularisation_terms = ridge_settings.ridge * graph.sum_pairs_by_task(pair_weights)
     return RidgeSums(
-        product_sums + regularisation_by_task[:, None, None] * np.eye(examples.dimension), label_sums
+        product_sums + regularisation_terms[:, None, None] * np.eye(examples.dimension), label_sums
     )
 
 
-def perturb(ridge_sums: RidgeSums, ridge_settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
+def perturb_sums(ridge_sums: RidgeSums, ridge_settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
     """Return the sums plus Gaussian noise: for each task a symmetric matrix and a vector.
 
     Entries on and above the diagonal are independent.
@@ -160,11 +160,9 @@ def perturb(ridge_sums: RidgeSums, ridge_settings: RidgeSettings, rng: np.random
     # the noise is scaled, so one draw for both entries is enough.
     raw_noise = rng.normal(size=ridge_sums.matrices.shape)
     symmetric_noise = np.triu(raw_noise) + np.swapaxes(np.triu(raw_noise, 1), 1, 2)
-    matrix_noise_by_task = (
-        ridge_settings.compute_matrix_sensitivity(ridge_sums.vectors.shape[1]) * symmetric_noise
-    )
-    vector_noise_by_task = ridge_settings.vector_sensitivity * rng.normal(size=ridge_sums.vectors.shape)
-    return RidgeSums(ridge_sums.matrices + matrix_noise_by_task, ridge_sums.vectors + vector_noise_by_task)
+    matrix_noise = ridge_settings.compute_matrix_sensitivity(ridge_sums.vectors.shape[1]) * symmetric_noise
+    vector_noise = ridge_settings.vector_sensitivity * rng.normal(size=ridge_sums.vectors.shape)
+    return RidgeSums(ridge_sums.matrices + matrix_noise, ridge_sums.vectors + vector_noise)
 
 
 def solve_sums(ridge_sums: RidgeSums, coefficient_bound: float) -> FloatArray:
@@ -258,14 +256,12 @@ def fit_descent(
     Source: Krichene et al. 2023, algorithm 2 and theorem 3.11, corrected as at the head of this module.
     """
     coefficients = np.zeros((examples.graph.num_tasks, examples.dimension))
-    for rate_by_task in step_rates:
+    for task_rates in step_rates:
         task_gradients = sum_gradients(examples, pair_weights, descent_settings, coefficients)
         if rng is not None:
             task_gradients += descent_settings.noise_std * rng.normal(size=coefficients.shape)
         # The projection reads only noisy values: it costs no privacy.
-        coefficients = clip_rows(
-            coefficients - rate_by_task[:, None] * task_gradients, descent_settings.radius
-        )
+        coefficients = clip_rows(coefficients - task_rates[:, None] * task_gradients, descent_settings.radius)
     return coefficients
 
 

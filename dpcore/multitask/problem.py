@@ -94,23 +94,23 @@ class TaskGraph:
         shape = (self.num_users, self.num_tasks)
         return csr_matrix((np.ones(self.num_pairs), self.task_codes, self.starts), shape=shape)
 
-    def sum_by_user(self, value_by_task: FloatArray) -> FloatArray:
+    def sum_by_user(self, task_values: FloatArray) -> FloatArray:
         """Sum a task's number over each user's tasks: (num_tasks,) -> (num_users,)."""
-        return np.asarray(self.matrix @ value_by_task)
+        return np.asarray(self.matrix @ task_values)
 
-    def sum_by_task(self, value_by_user: FloatArray) -> FloatArray:
+    def sum_by_task(self, user_values: FloatArray) -> FloatArray:
         """Sum a user's number over each task's users: (num_users,) -> (num_tasks,)."""
-        return np.asarray(self.matrix.T @ value_by_user)
+        return np.asarray(self.matrix.T @ user_values)
 
-    def sum_pairs_by_task(self, value_by_pair: FloatArray) -> FloatArray:
+    def sum_pairs_by_task(self, pair_values: FloatArray) -> FloatArray:
         """Sum a pair's number over each task: (num_pairs,) -> (num_tasks,)."""
-        return np.asarray(np.bincount(self.task_codes, value_by_pair, self.num_tasks), dtype=np.float64)
+        return np.asarray(np.bincount(self.task_codes, pair_values, self.num_tasks), dtype=np.float64)
 
-    def weight_pairs(self, weight_by_pair: FloatArray) -> Any:
+    def weight_pairs(self, pair_weights: FloatArray) -> Any:
         """Build the sparse matrix of tasks by pairs with each pair's weight; times (num_pairs, k) it sums by task."""
         from scipy.sparse import csc_matrix
 
-        csr_arrays = (weight_by_pair, self.task_codes, np.arange(self.num_pairs + 1, dtype=np.int32))
+        csr_arrays = (pair_weights, self.task_codes, np.arange(self.num_pairs + 1, dtype=np.int32))
         return csc_matrix(csr_arrays, shape=(self.num_tasks, self.num_pairs))
 
     def select_users(self, user_codes: IntArray) -> TaskGraph:

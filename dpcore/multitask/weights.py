@@ -27,7 +27,7 @@ NUM_SIMULATED_USERS = 2_000
 # up to 10,000 tasks above it.
 ROUNDING_MARGIN = 1e-12
 
-Sizes = npt.ArrayLike | None
+OptionalSizes = npt.ArrayLike | None
 """Estimates to use in place of task sizes, above 0, shape (num_tasks,); None for the sizes themselves."""
 
 
@@ -49,18 +49,20 @@ def compute_logarithmic_inflation(num_users: int, constant: float = 1.0) -> floa
     return constant * math.log(num_users)
 
 
-def find_inflation_without_clipping(problem: TaskProblem, exponent: float, estimates: Sizes = None) -> float:
+def find_inflation_without_clipping(
+    problem: TaskProblem, exponent: float, size_estimates: OptionalSizes = None
+) -> float:
     """Compute the smallest c at which no user exceeds the budget.
 
     Reads the private graph.
     """
-    task_weights = compute_task_weights(problem, exponent, estimates=estimates)
+    task_weights = compute_task_weights(problem, exponent, size_estimates=size_estimates)
     budget_uses = problem.graph.sum_by_user(task_weights**2)
     return float(budget_uses.max()) / problem.budget
 
 
 def compute_task_weights(
-    problem: TaskProblem, exponent: float, inflation: float = 1.0, estimates: Sizes = None
+    problem: TaskProblem, exponent: float, inflation: float = 1.0, size_estimates: OptionalSizes = None
 ) -> FloatArray:
     """Compute omega_i = n_i^(-mu) / sqrt(sum_i' n_i'^(1 - 2 mu) / (n beta / c)), not yet clipped.
 
@@ -70,7 +72,7 @@ def compute_task_weights(
             convex losses.
         inflation: c of equation 10, above 0: task weights are scaled for a budget of beta / c, so that few users need
             clipping. With 1, the average user uses the whole budget.
-        estimates: Estimates to use in place of n_i, above 0, shape (num_tasks,); with n_hat_i + s and mu = 1/2
+        size_estimates: Estimates to use in place of n_i, above 0, shape (num_tasks,); with n_hat_i + s and mu = 1/2
             this is equation 18.
 
     Returns:
@@ -78,20 +80,22 @@ def compute_task_weights(
 
     Source: Krichene et al. 2023, equation 11 and section 5, "Experimental setup", for general mu.
     """
-    sizes = np.asarray(problem.graph.task_sizes if estimates is None else estimates, dtype=np.float64)
+    sizes = np.asarray(
+        problem.graph.task_sizes if size_estimates is None else size_estimates, dtype=np.float64
+    )
     total_budget = problem.graph.num_users * problem.budget / inflation
     return np.asarray(sizes**-exponent * math.sqrt(total_budget / np.sum(sizes ** (1.0 - 2.0 * exponent))))
 
 
 def allocate_by_power(
-    problem: TaskProblem, exponent: float, inflation: float = 1.0, estimates: Sizes = None
+    problem: TaskProblem, exponent: float, inflation: float = 1.0, size_estimates: OptionalSizes = None
 ) -> Allocation:
     """Compute the weights of equations 11 and 12: a power of the task's size, each user clipped to the budget.
 
-    Arguments as in `compute_task_weights`. Sizes (or ``estimates``) are taken to be public or already
+    Arguments as in `compute_task_weights`. OptionalSizes (or ``size_estimates``) are taken to be public or already
     released.
     """
-    task_weights = compute_task_weights(problem, exponent, inflation, estimates)
+    task_weights = compute_task_weights(problem, exponent, inflation, size_estimates)
     budget_uses = problem.graph.sum_by_user(task_weights**2)
     with np.errstate(divide="ignore"):  # Users without a task.
         user_scales = np.minimum(np.sqrt(problem.budget / budget_uses) * (1.0 - ROUNDING_MARGIN), 1.0)
@@ -101,7 +105,9 @@ def allocate_by_power(
     return Allocation(allocation_name, problem, task_weights, user_scales, clipped_user_share=clipped_share)
 
 
-def allocate_normalised(problem: TaskProblem, exponent: float, estimates: Sizes = None) -> Allocation:
+def allocate_normalised(
+    problem: TaskProblem, exponent: float, size_estimates: OptionalSizes = None
+) -> Allocation:
     """Compute weights proportional to n_i^(-mu), scaled so that *every* user spends the whole budget.
 
     w_ij = sqrt(beta) n_i^(-mu) / sqrt(sum over the user's tasks of n_i'^(-2 mu)).
@@ -109,12 +115,12 @@ def allocate_normalised(problem: TaskProblem, exponent: float, estimates: Sizes 
     Args:
         problem: The problem.
         exponent: mu in [0, 1].
-        estimates: As in `compute_task_weights`.
+        size_estimates: As in `compute_task_weights`.
 
     Source: Krichene et al. 2023, appendix C ("the weights are normalized per user").
     """
     graph = problem.graph
-    task_weights = compute_task_weights(problem, exponent, estimates=estimates)
+    task_weights = compute_task_weights(problem, exponent, size_estimates=size_estimates)
     allocation_name = f"size to the power −{wording.entered(exponent)}, every user to the full budget"
     user_scales = scale_to_budget(graph, task_weights, problem.budget)
     return Allocation(allocation_name, problem, task_weights, user_scales, rule=UserRule.FULL)
@@ -176,24 +182,24 @@ class WeightRule:
     fit: BudgetFit = BudgetFit.CLIPPED
     log_constant: float = 1.0
 
-    def allocate(self, problem: TaskProblem, estimates: Sizes = None) -> Allocation:
+    def allocate(self, problem: TaskProblem, size_estimates: OptionalSizes = None) -> Allocation:
         """Compute the weights by this rule: filled up, or by the power with the c of the fit, and clipped.
 
         Args:
             problem: The problem.
-            estimates: Estimates in place of task sizes, shape (num_tasks,).
+            size_estimates: Estimates in place of task sizes, shape (num_tasks,).
 
         Raises:
             InvalidInput: c = C log n with a single user.
         """
         if self.fit is BudgetFit.FULL:
-            return allocate_normalised(problem, self.exponent, estimates)
+            return allocate_normalised(problem, self.exponent, size_estimates)
         inflation = 1.0
         if self.fit is BudgetFit.NOBODY_CLIPPED:
-            inflation = find_inflation_without_clipping(problem, self.exponent, estimates)
+            inflation = find_inflation_without_clipping(problem, self.exponent, size_estimates)
         elif self.fit is BudgetFit.LOGARITHMIC:
             inflation = compute_logarithmic_inflation(problem.graph.num_users, self.log_constant)
-        allocation = allocate_by_power(problem, self.exponent, inflation, estimates)
+        allocation = allocate_by_power(problem, self.exponent, inflation, size_estimates)
         return replace(allocation, reads_graph=self.fit.clips_nobody)
 
     def with_exponent(self, exponent: float) -> WeightRule:
@@ -269,8 +275,8 @@ class Bucket:
         num_tasks: How many.
         smallest_size: Users of the smallest task.
         largest_size: Users of the largest task.
-        bound_sum: Sum of the tasks' error bounds under the allocation.
-        reference_bound_sum: The same under the reference.
+        error_bound_sum: Sum of the tasks' error bounds under the allocation.
+        reference_error_sum: The same under the reference.
         total_share: Share of the allocation's total bound.
         least_task_ratio: Smallest bound / reference of any of these tasks.
         largest_task_ratio: Largest bound / reference of any of these tasks.
@@ -279,8 +285,8 @@ class Bucket:
     num_tasks: int
     smallest_size: int
     largest_size: int
-    bound_sum: float
-    reference_bound_sum: float
+    error_bound_sum: float
+    reference_error_sum: float
     total_share: float
     least_task_ratio: float
     largest_task_ratio: float
@@ -288,7 +294,7 @@ class Bucket:
     @property
     def ratio(self) -> float:
         """Return bound / reference: below 1 if the allocation is better."""
-        return self.bound_sum / self.reference_bound_sum
+        return self.error_bound_sum / self.reference_error_sum
 
 
 def slice_by_size(
@@ -303,19 +309,19 @@ def slice_by_size(
 
     Source: Krichene et al. 2023, figure 4, for the slicing.
     """
-    size_by_task, error_bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
+    task_sizes, error_bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
     reference_error_bounds = reference_allocation.task_bounds
-    error_ratios, task_order = error_bounds / reference_error_bounds, np.argsort(size_by_task, kind="stable")
+    error_ratios, task_order = error_bounds / reference_error_bounds, np.argsort(task_sizes, kind="stable")
     return tuple(
         Bucket(
             num_tasks=bucket_tasks.size,
-            smallest_size=int(size_by_task[bucket_tasks[0]]),
-            largest_size=int(size_by_task[bucket_tasks[-1]]),
-            bound_sum=float(error_bounds[bucket_tasks].sum()),
-            reference_bound_sum=float(reference_error_bounds[bucket_tasks].sum()),
+            smallest_size=int(task_sizes[bucket_tasks[0]]),
+            largest_size=int(task_sizes[bucket_tasks[-1]]),
+            error_bound_sum=float(error_bounds[bucket_tasks].sum()),
+            reference_error_sum=float(reference_error_bounds[bucket_tasks].sum()),
             total_share=float(error_bounds[bucket_tasks].sum() / error_bounds.sum()),
             least_task_ratio=float(error_ratios[bucket_tasks].min()),
             largest_task_ratio=float(error_ratios[bucket_tasks].max()),
         )
-        for bucket_tasks in np.array_split(task_order, min(num_buckets, size_by_task.size))
+        for bucket_tasks in np.array_split(task_order, min(num_buckets, task_sizes.size))
     )

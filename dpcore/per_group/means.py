@@ -93,7 +93,7 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
     squared_deviations = pairs.sums_of_squares - pairs.sums**2 / pair_rows
     row_variances = np.maximum(squared_deviations, 0.0) / np.maximum(pair_rows - 1.0, 1.0)
     drawn_variances = kept_rows * (1.0 - kept_row_shares) * row_variances
-    sum_noise_std, rows_noise_std = problem.parameters.mean_noise(max_groups, max_rows)
+    sum_noise_std, rows_noise_std = problem.parameters.compute_mean_noise(max_groups, max_rows)
     kept_sums = kept_row_shares * centred_sums
     # The third cumulant of a Bernoulli variable.
     k3 = pq * (1.0 - 2.0 * p)
@@ -184,12 +184,12 @@ def compute_errors_of_one_mean(problem: PerGroupProblem) -> FloatArray:
     return np.abs(problem.centred_means - centred_mean)
 
 
-def find_useful_size(problem: PerGroupProblem, error_by_group: FloatArray) -> float | None:
+def find_useful_size(problem: PerGroupProblem, group_errors: FloatArray) -> float | None:
     """Return the smallest number of rows from which groups' own means err less than one mean for all, or None.
 
     Args:
         problem: The question; its statistic is a mean.
-        error_by_group: Root mean squared error of every group, shape (num_entries,).
+        group_errors: Root mean squared error of every group, shape (num_entries,).
 
     Returns:
         The smallest n for which, over the groups of at least n rows, the mean squared error is below that of one
@@ -199,7 +199,7 @@ def find_useful_size(problem: PerGroupProblem, error_by_group: FloatArray) -> fl
     order_by_rows = np.argsort(-group_sizes, kind="stable")
     order_by_rows = order_by_rows[group_sizes[order_by_rows] > 0.0]
     cumulated_gains = np.cumsum(
-        compute_errors_of_one_mean(problem)[order_by_rows] ** 2 - error_by_group[order_by_rows] ** 2
+        compute_errors_of_one_mean(problem)[order_by_rows] ** 2 - group_errors[order_by_rows] ** 2
     )
     # Groups of equal size belong together: only the last of each size is a candidate.
     is_last_of_size = np.r_[group_sizes[order_by_rows][1:] != group_sizes[order_by_rows][:-1], True]

@@ -139,15 +139,15 @@ class UserGroupPairs:
         )
         return cls.from_facet(clamped_facet, num_groups)
 
-    def regroup(self, listed_codes_by_group: IntArray, num_groups: int) -> UserGroupPairs:
+    def regroup(self, listed_codes_per_group: IntArray, num_groups: int) -> UserGroupPairs:
         """Return the pairs with the groups of a public list: others are left out, and some are counted as one.
 
         Args:
-            listed_codes_by_group: Place on the list of each group, -1 for none, shape (self.num_groups,); at least one
+            listed_codes_per_group: Place on the list of each group, -1 for none, shape (self.num_groups,); at least one
                 has a place.
             num_groups: Groups on the list.
         """
-        listed_codes = listed_codes_by_group[self.group_codes]
+        listed_codes = listed_codes_per_group[self.group_codes]
         indices = np.flatnonzero(listed_codes >= 0)
         indices = indices[np.lexsort((listed_codes[indices], self.user_codes[indices]))]
         user_codes, group_codes = self.user_codes[indices], listed_codes[indices]

@@ -379,7 +379,7 @@ class PerGroupParameters(Parameters):
         assert self.upper is not None
         return self.lower, self.upper
 
-    def mean_noise(self, max_groups: int, max_rows: int) -> tuple[float, float]:
+    def compute_mean_noise(self, max_groups: int, max_rows: int) -> tuple[float, float]:
         """Return the noise of a mean's sum, of values less the middle of their range, and of its rows.
 
         Both are standard deviations.
@@ -405,21 +405,21 @@ class PerGroupParameters(Parameters):
         sum_noise_std = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
         return sum_noise_std / math.sqrt(2.0), sum_noise_std * math.sqrt(2.0) / (upper - lower)
 
-    def combine_errors(self, mean_squares: FloatArray, weight_by_entry: FloatArray) -> float:
+    def combine_errors(self, mean_squares: FloatArray, entry_weights: FloatArray) -> float:
         """Return the objective at these mean squared errors; a weight is that of all groups of its entry together."""
         if self.objective.is_rooted:
-            return float(np.sqrt(mean_squares) @ weight_by_entry)
-        return math.sqrt(float(mean_squares @ weight_by_entry))
+            return float(np.sqrt(mean_squares) @ entry_weights)
+        return math.sqrt(float(mean_squares @ entry_weights))
 
-    def divide_weights(self, mean_squares: FloatArray, weight_by_entry: FloatArray) -> FloatArray:
+    def divide_weights(self, mean_squares: FloatArray, entry_weights: FloatArray) -> FloatArray:
         """Return r such that the objective is the sum of r * mean_squares, which divides it into parts."""
         # The objective is sum w s / d, with d the root of each group's s, or of all of them together.
         rooted_squares = np.sqrt(mean_squares)
         if not self.objective.is_rooted:
-            rooted_squares = np.asarray(self.combine_errors(mean_squares, weight_by_entry))
+            rooted_squares = np.asarray(self.combine_errors(mean_squares, entry_weights))
         roots = np.broadcast_to(rooted_squares, mean_squares.shape)
         return np.asarray(
-            np.divide(weight_by_entry, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0)
+            np.divide(entry_weights, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0)
         )
 
     def check_sizes(self, totals: FloatArray) -> None:
@@ -428,7 +428,7 @@ class PerGroupParameters(Parameters):
         if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= size_floor):
             raise refuse(f"no group reaches the least size of a large group, {wording.number(size_floor)}")
 
-    def group_weights(self, totals: FloatArray, group_counts: FloatArray) -> FloatArray:
+    def compute_group_weights(self, totals: FloatArray, group_counts: FloatArray) -> FloatArray:
         """Return the weight of one group of each size: of its RMSE if the objective is rooted, else of its MSE.
 
         Args:

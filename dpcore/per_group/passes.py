@@ -114,9 +114,11 @@ class _Segments:
 
     def compute_sampling_variances(self, column_index: int) -> FloatArray:
         """Return sampling variances for a square column v at L0 = l, l sum v / k - l^2 sum v / k^2: (L0, groups)."""
-        sums_by_k, sums_by_k_squared = self.square_sums[column_index]
+        sums_over_k, sums_over_k_squared = self.square_sums[column_index]
         l0 = self.l0_values[:, None].astype(np.float64)
-        variances = l0 * sums_by_k[self.segment_indices] - l0 * l0 * sums_by_k_squared[self.segment_indices]
+        variances = (
+            l0 * sums_over_k[self.segment_indices] - l0 * l0 * sums_over_k_squared[self.segment_indices]
+        )
         return np.asarray(np.maximum(variances, 0.0))
 
 
@@ -295,8 +297,8 @@ class Passes:
             linear_sums[column_index, 0] = self._sum_by_group(entry_groups, entry_values)
             linear_sums[column_index, 1] = self._sum_by_group(entry_groups, entry_values * inverses)
         for column_index, column_values in enumerate(pass_columns.square_columns):
-            values_by_k = column_values[entry_slice] * inverses
-            for k_power, scaled_values in enumerate((values_by_k, values_by_k * inverses)):
+            values_over_k = column_values[entry_slice] * inverses
+            for k_power, scaled_values in enumerate((values_over_k, values_over_k * inverses)):
                 square_sums[column_index, k_power] = (
                     self._sum_by_group(entry_groups, scaled_values)
                     if self._is_explicit(pass_columns)
@@ -480,5 +482,5 @@ def compute_parts_by_max_groups(
     """
     passes = Passes(problem.parameters, problem.weights, sorted_pairs or SortedPairs.from_problem(problem))
     passes.part_errors = part_errors = np.zeros((2, passes.most_groups))
-    error_by_l0, _ = passes.compute_bounds(float(max_amount), float(max_amount), 1, passes.most_groups)
-    return np.vstack((error_by_l0, part_errors))
+    errors_per_l0, _ = passes.compute_bounds(float(max_amount), float(max_amount), 1, passes.most_groups)
+    return np.vstack((errors_per_l0, part_errors))

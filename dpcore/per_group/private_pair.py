@@ -74,7 +74,7 @@ MAX_AMOUNT = 10**9
 PRIOR_POWER = 2
 """Pairs have the weight D^-POWER."""
 MECHANISM_NAME = "exponential mechanism"
-EXPECTED_EXCESS_BY_QUALITY = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
+QUALITIES_AND_EXCESSES = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
 """Public figures and their excess; see `find_expected_excess`."""
 _MAX_MAGNITUDE = 2**61
 AnyPairs = UserGroupPairs | PairSizes
@@ -103,22 +103,22 @@ class PrivatePairProblem:
     unit: float = 1.0
 
     def __post_init__(self) -> None:
-        p = self.parameters
+        parameters = self.parameters
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.whole(1, MAX_AMOUNT, largest=self.largest)
             problems.between(1e-12, 1e12, unit=self.unit)
-            if not p.statistic.is_non_negative:  # The kept amount must grow with both bounds.
-                message = "a pair is chosen privately for rows, users and sums of amounts of at least 0"
-                problems.add(message, remedy="For a mean or a signed sum, enter bounds that you know")
-            elif p.statistic is not Statistic.SUM and self.unit != 1.0:
+            if not parameters.statistic.is_non_negative:  # The kept amount must grow with both bounds.
+                refusal_text = "a pair is chosen privately for rows, users and sums of amounts of at least 0"
+                problems.add(refusal_text, remedy="For a mean or a signed sum, enter bounds that you know")
+            elif parameters.statistic is not Statistic.SUM and self.unit != 1.0:
                 problems.add("a unit goes with a sum; counts have the unit 1")
-            if p.selection.is_private:
-                message = "a pair is chosen privately for a public list of groups only"
-                problems.add(message, remedy="Enter bounds that you know")
-            elif p.num_listed_groups is None:
-                message = "the number of groups on the public list must be entered"
-                problems.add(message, remedy="Take it from the list, not from private data")
+            if parameters.selection.is_private:
+                refusal_text = "a pair is chosen privately for a public list of groups only"
+                problems.add(refusal_text, remedy="Enter bounds that you know")
+            elif parameters.num_listed_groups is None:
+                refusal_text = "the number of groups on the public list must be entered"
+                problems.add(refusal_text, remedy="Take it from the list, not from private data")
 
     @property
     def num_groups(self) -> int:
@@ -156,7 +156,7 @@ class PrivatePairProblem:
         return self.parameters.neighbours
 
     @cached_property
-    def total_noise(self) -> FloatArray:
+    def total_noises(self) -> FloatArray:
         """Return N of every pair, the sum of the groups' mean |noise|, in the statistic's unit, shape (c,)."""
         group_bounds, amount_bounds = self.candidates
         sensitivities = self.parameters.compute_pair_sensitivity(group_bounds, amount_bounds * self.unit)
@@ -248,7 +248,7 @@ class PrivatePairProblem:
         # These numbers are public, so their rounding does not affect the sensitivity.
         public_costs = [
             round((Fraction(float(n)) / exact_unit + norm_price * int(w)) * RESOLUTION)
-            for n, w in zip(self.total_noise, pair_norms, strict=True)
+            for n, w in zip(self.total_noises, pair_norms, strict=True)
         ]
         pair_costs: npt.NDArray[Any] = np.array(public_costs, dtype=object) - kept_amounts
         # The same integers either way; machine words if all differences fit.
@@ -307,11 +307,11 @@ def compute_errors(problem: PrivatePairProblem, any_pairs: AnyPairs) -> FloatArr
     kept_amounts = np.array([float(k) / RESOLUTION for k in problem.sum_kept_amounts(any_pairs)])
     _, whole_amounts, pair_counts = problem._build_pair_table(any_pairs)
     total_amount = float(np.dot(whole_amounts.astype(np.float64), pair_counts))
-    return np.asarray((total_amount - kept_amounts) * problem.unit + problem.total_noise)
+    return np.asarray((total_amount - kept_amounts) * problem.unit + problem.total_noises)
 
 
 @dataclass(frozen=True)
-class PrivatePair:
+class DrawnPair:
     """A pair that was chosen with epsilon-DP and may be published.
 
     Attributes:
@@ -331,7 +331,7 @@ class PrivatePair:
 
 def choose_pair(
     problem: PrivatePairProblem, any_pairs: AnyPairs | None, charge: Charge | None = None, column: str = ""
-) -> PrivatePair:
+) -> DrawnPair:
     """Choose the pair privately: a DP release of both numbers together, drawn anew at every call.
 
     Args:
@@ -352,7 +352,7 @@ def choose_pair(
     )
     max_groups, whole_amount = (bound_values[selection_release.index] for bound_values in problem.candidates)
     release_facts = build_facts(selection_release.epsilon)
-    return PrivatePair(int(max_groups), float(whole_amount * problem.unit), release_facts, problem, column)
+    return DrawnPair(int(max_groups), float(whole_amount * problem.unit), release_facts, problem, column)
 
 
 def find_expected_excess(problem: PrivatePairProblem) -> float | None:
@@ -368,7 +368,7 @@ def find_expected_excess(problem: PrivatePairProblem) -> float | None:
     # The epsilon of the choice times groups, over that of the release; larger means a better choice.
     relative_budget = problem.epsilon * problem.num_groups / problem.parameters.epsilon
     return next(
-        (excess for min_quality, excess in EXPECTED_EXCESS_BY_QUALITY if relative_budget >= min_quality), None
+        (excess for min_quality, excess in QUALITIES_AND_EXCESSES if relative_budget >= min_quality), None
     )
 
 

@@ -31,20 +31,20 @@ class PerGroupProblem:
     parameters: PerGroupParameters
 
     def __post_init__(self) -> None:
-        p, pairs = self.parameters, self.pairs
-        if p.statistic not in (Statistic.ROWS, Statistic.USERS):
+        parameters, pairs = self.parameters, self.pairs
+        if parameters.statistic not in (Statistic.ROWS, Statistic.USERS):
             if pairs.sums is None:
                 remedy_sentence = "Choose rows or distinct users, or add a column up"
                 raise refuse("the pairs hold no sums", "", remedy_sentence)
-            if p.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
+            if parameters.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
                 num_negative = int(np.sum(pairs.sums < 0.0))
                 negative_sums_sentence = (
                     f"{num_negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative"
                 )
                 raise refuse(negative_sums_sentence, "", "Choose the sum of any sign")
-            if p.statistic is Statistic.MEAN:
+            if parameters.statistic is Statistic.MEAN:
                 self._check_range()
-        p.check_sizes(self.totals)
+        parameters.check_sizes(self.totals)
 
     def _check_range(self) -> None:
         """Raise `InvalidInput` if a mean's data have no squares or range, or values beyond the range entered."""
@@ -79,7 +79,7 @@ class PerGroupProblem:
         It is that of all groups of the entry together: of their RMSE if the objective is rooted, else of their MSE.
         """
         multiplicities = self.pairs.multiplicities
-        return self.parameters.group_weights(self.totals, multiplicities) * multiplicities
+        return self.parameters.compute_group_weights(self.totals, multiplicities) * multiplicities
 
     @property
     def num_groups(self) -> int:

@@ -40,7 +40,7 @@ from dpcore.per_group.pair_of_bounds import PairChoice, space_evenly
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import compute_keep_probabilities
-from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, compute_kept_moments
+from dpcore.per_group.users_kept import GroupedPairs, KeptMoments, compute_kept_moments
 from dpcore.per_group.whole_vector import VectorRule, compute_norms, sum_cut_amounts
 
 SEARCH_TOLERANCE = 1e-3
@@ -48,7 +48,7 @@ SEARCH_TOLERANCE = 1e-3
 MAX_EVALUATIONS = 1_500
 NUM_GRID_AMOUNTS = 7
 """Points along each bound of the first grid."""
-NORMS, NORM_RANGE = 24, 1e4
+NUM_NORMS, NORM_RANGE = 24, 1e4
 """Norms of a grid, and the ratio of its ends."""
 
 
@@ -77,33 +77,33 @@ class SelectedGroups:
         return float(self.keep_probabilities.sum())
 
 
-class Selection:
+class SelectionProblem:
     """A problem whose groups are selected privately, with its pairs sorted by group.
 
     Args:
         problem: The problem; its parameters name a rule.
-        pairs_by_group: Its pairs, already sorted by group, if several problems share them.
+        grouped_pairs: Its pairs, already sorted by group, if several problems share them.
 
     Raises:
         InvalidInput: Its list of groups is public.
     """
 
-    def __init__(self, problem: PerGroupProblem, pairs_by_group: PairsByGroup | None = None) -> None:
+    def __init__(self, problem: PerGroupProblem, grouped_pairs: GroupedPairs | None = None) -> None:
         if not problem.parameters.selection.is_private:
             raise refuse("groups of a public list are not selected")
         self.problem, self.parameters = problem, problem.parameters
-        self.pairs_by_group = PairsByGroup.from_problem(problem) if pairs_by_group is None else pairs_by_group
-        self.max_users_per_group = int(np.bincount(self.pairs_by_group.group_codes).max())
-        self.max_groups_per_user = int(self.pairs_by_group.groups_of_user.max())
-        self.largest_amount = float(self.pairs_by_group.amounts.max())
+        self.grouped_pairs = GroupedPairs.from_problem(problem) if grouped_pairs is None else grouped_pairs
+        self.max_users_per_group = int(np.bincount(self.grouped_pairs.group_codes).max())
+        self.max_groups_per_user = int(self.grouped_pairs.groups_of_user.max())
+        self.largest_amount = float(self.grouped_pairs.amounts.max())
         self.num_evaluations = 0
         self._keep_probabilities: dict[tuple[int, int], FloatArray] = {}
         self._rule_tables: dict[int, FloatArray] = {}
 
-    def with_epsilon(self, epsilon: float) -> Selection:
+    def with_epsilon(self, epsilon: float) -> SelectionProblem:
         """Return the same selection problem for another total epsilon, with the same shares for selection and noise."""
         parameters = replace(self.parameters, epsilon=epsilon)
-        return Selection(PerGroupProblem(self.problem.pairs, parameters), self.pairs_by_group)
+        return SelectionProblem(PerGroupProblem(self.problem.pairs, parameters), self.grouped_pairs)
 
     def tabulate_rule(self, max_groups: int) -> FloatArray:
         """Return the probability of keeping a group by its number of kept users, shape (max_users_per_group + 1,)."""
@@ -123,7 +123,7 @@ class Selection:
         sample_and_rule_l0 = max_groups, rule_max_groups or max_groups
         if sample_and_rule_l0 not in self._keep_probabilities:
             rule_table = self.tabulate_rule(sample_and_rule_l0[1])
-            moments = compute_kept_moments(self.pairs_by_group, max_groups, rule_table)[0]
+            moments = compute_kept_moments(self.grouped_pairs, max_groups, rule_table)[0]
             self._keep_probabilities[sample_and_rule_l0] = moments.keep_probabilities
         return self._keep_probabilities[sample_and_rule_l0]
 
@@ -145,19 +145,17 @@ class Selection:
         released_squares = moments.kept_squares + keep_probabilities * noise_variance
         return SelectedGroups(keep_probabilities, released_squares, dropped_squares)
 
-    def bound_vectors(
-        self, cut_amount_by_group: FloatArray, max_norm: float, max_groups: int
-    ) -> SelectedGroups:
+    def bound_vectors(self, cut_amounts: FloatArray, max_norm: float, max_groups: int) -> SelectedGroups:
         """Return the release probability and error of every group if only the selection uses a sample.
 
         Args:
-            cut_amount_by_group: Amount of every group that the bound on vectors cuts away, shape (num_entries,).
+            cut_amounts: Amount of every group that the bound on vectors cuts away, shape (num_entries,).
             max_norm: T, on which the noise depends.
             max_groups: L0 of the selection.
         """
         keep_probabilities = self.compute_keep_probabilities(max_groups)
         return self._split_errors(
-            KeptMoments(keep_probabilities, keep_probabilities * cut_amount_by_group**2),
+            KeptMoments(keep_probabilities, keep_probabilities * cut_amounts**2),
             float(self.parameters.compute_norm_noise_std(max_norm)) ** 2,
         )
 
@@ -165,7 +163,7 @@ class Selection:
         """Compute the groups' moments under a sample of one L0 and the rule of another, and cache the probabilities."""
         self.num_evaluations += 1
         moments = compute_kept_moments(
-            self.pairs_by_group, sample_l0, self.tabulate_rule(rule_l0), max_amount, self.problem.totals
+            self.grouped_pairs, sample_l0, self.tabulate_rule(rule_l0), max_amount, self.problem.totals
         )[0]
         self._keep_probabilities[sample_l0, rule_l0] = moments.keep_probabilities
         return moments
@@ -182,15 +180,22 @@ class Selection:
             max_groups: As `evaluate_groups`.
             max_amount: As `evaluate_groups`.
         """
-        parameters_by_epsilon = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
-        rule_tables = [_tabulate_rule(p, max_groups, self.max_users_per_group) for p in parameters_by_epsilon]
-        moments_by_epsilon = compute_kept_moments(
-            self.pairs_by_group, max_groups, rule_tables, max_amount, self.problem.totals
+        epsilon_parameters = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
+        rule_tables = [
+            _tabulate_rule(parameters, max_groups, self.max_users_per_group)
+            for parameters in epsilon_parameters
+        ]
+        epsilon_moments = compute_kept_moments(
+            self.grouped_pairs, max_groups, rule_tables, max_amount, self.problem.totals
         )
         noise_variances = [
-            float(p.compute_pair_noise_std(max_groups, max_amount)) ** 2 for p in parameters_by_epsilon
+            float(parameters.compute_pair_noise_std(max_groups, max_amount)) ** 2
+            for parameters in epsilon_parameters
         ]
-        return [self._split_errors(f, n) for f, n in zip(moments_by_epsilon, noise_variances, strict=True)]
+        return [
+            self._split_errors(moments, noise_variance)
+            for moments, noise_variance in zip(epsilon_moments, noise_variances, strict=True)
+        ]
 
     def compute_lower_bound(self, l0_range: tuple[int, int], amount_range: tuple[float, float]) -> float:
         """Return a lower bound on the objective of every pair in a box: L0 and L-infinity in closed intervals."""
@@ -224,7 +229,7 @@ def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: i
 
 
 def best_selected_pair(
-    selection: Selection,
+    selection: SelectionProblem,
     *,
     tolerance: float = SEARCH_TOLERANCE,
     max_evaluations: int = MAX_EVALUATIONS,
@@ -284,7 +289,7 @@ class _Search:
         closed_bound: Smallest lower bound of the boxes that were closed since they are too narrow; infinity for none.
     """
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: SelectionProblem) -> None:
         self.selection, self.is_integer = selection, selection.parameters.statistic.is_integer
         self.best_error, self.best_bounds = selection.problem.error_of_nothing, (0, 0.0)
         self.heap: list[tuple[float, tuple[int, int], tuple[float, float]]] = []
@@ -397,7 +402,9 @@ class SelectedVector:
     num_evaluations: int
 
 
-def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) -> SelectedVector | None:
+def best_selected_vector(
+    selection: SelectionProblem, should_stop: ShouldStop = never
+) -> SelectedVector | None:
     """Return the best bound on whole vectors of a grid of norms and L0, where only the selection uses a sample.
 
     Selection and sum are then independent, and the noise does not grow with the L0 of the selection. The mechanism adds
@@ -434,14 +441,14 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
                     )
 
     most_groups = selection.max_groups_per_user
-    grid_norms = np.geomspace(largest_norm / NORM_RANGE, largest_norm, NORMS)
+    grid_norms = np.geomspace(largest_norm / NORM_RANGE, largest_norm, NUM_NORMS)
     evaluate(VectorRule, grid_norms, space_evenly(most_groups, 2 * NUM_GRID_AMOUNTS))
     if selected_vector is None:
         return None
     # Between the neighbours of the best norm, at L0 next to the best one.
-    norm_ratio, best_l0 = NORM_RANGE ** (1.0 / (NORMS - 1)), selected_vector.max_groups
+    norm_ratio, best_l0 = NORM_RANGE ** (1.0 / (NUM_NORMS - 1)), selected_vector.max_groups
     norms_nearby = np.geomspace(
-        selected_vector.max_norm / norm_ratio, selected_vector.max_norm * norm_ratio, NORMS
+        selected_vector.max_norm / norm_ratio, selected_vector.max_norm * norm_ratio, NUM_NORMS
     )
     l0s_nearby = range(max(best_l0 - 2, 1), min(best_l0 + 2, most_groups) + 1)
     evaluate([selected_vector.vector_rule], norms_nearby, l0s_nearby)

@@ -36,13 +36,13 @@ class SortedPairs:
         groups_per_user = problem.pairs.groups_per_user
         max_groups_per_user, num_entries = int(groups_per_user.max()), problem.pairs.num_entries
         largest_amount = float(np.abs(problem.amounts).max())
-        rank_by_k = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
+        k_ranks = np.repeat(max_groups_per_user - groups_per_user, groups_per_user)
         num_keys = max_groups_per_user * num_entries * (largest_amount + 1.0)
         if problem.parameters.statistic.is_integer and num_keys < 2.0**62:
             # One integer key per pair is sorted in place, by k of the user, descending, group and amount; equal keys
             # become one entry.
             num_amounts = int(largest_amount) + 1
-            k_and_group_keys = rank_by_k * num_entries + problem.pairs.group_codes
+            k_and_group_keys = k_ranks * num_entries + problem.pairs.group_codes
             pair_keys = k_and_group_keys * num_amounts + problem.amounts.astype(np.int64)
             pair_keys.sort()
             entry_starts = np.flatnonzero(np.r_[True, pair_keys[1:] != pair_keys[:-1]])
@@ -52,21 +52,21 @@ class SortedPairs:
             pair_keys //= num_amounts
             entry_ks, group_codes = max_groups_per_user - pair_keys // num_entries, pair_keys % num_entries
             return cls._from_sorted(entry_ks, group_codes, amounts, entry_counts)
-        order_by_k = np.argsort(rank_by_k, kind="stable")
+        order_by_k = np.argsort(k_ranks, kind="stable")
         amounts = problem.amounts[order_by_k]
         signs = np.where(amounts < 0.0, -1.0, 1.0)
-        entry_ks = max_groups_per_user - rank_by_k[order_by_k]
+        entry_ks = max_groups_per_user - k_ranks[order_by_k]
         group_codes = problem.pairs.group_codes[order_by_k]
         return cls._from_sorted(entry_ks, group_codes, np.abs(amounts), signs)
 
     @classmethod
     def _from_sorted(
-        cls, entry_ks: IntArray, group_by_entry: IntArray, amounts: FloatArray, signed_counts: FloatArray
+        cls, entry_ks: IntArray, entry_groups: IntArray, amounts: FloatArray, signed_counts: FloatArray
     ) -> SortedPairs:
         """Build the object from sorted entries; ``entry_ks`` is the number of groups of each entry's user."""
         first_entry_indices = np.flatnonzero(np.r_[True, entry_ks[1:] != entry_ks[:-1]])
         return cls(
-            group_by_entry,
+            entry_groups,
             amounts,
             signed_counts,
             entry_ks[first_entry_indices],

@@ -88,7 +88,9 @@ class SummaryProblem:
         group_counts = total_counts.astype(np.float64)
         if self.num_empty_groups:
             group_counts[0] = self.num_empty_groups
-        return distinct_totals, group_counts * self.parameters.group_weights(distinct_totals, group_counts)
+        return distinct_totals, group_counts * self.parameters.compute_group_weights(
+            distinct_totals, group_counts
+        )
 
     def _compute_sums(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
         """Return bias and sampling variance, each added up over all groups, and the noise variance of one group."""
@@ -111,19 +113,19 @@ class SummaryProblem:
             max_amount: L-infinity in rows, above 0.
         """
         bias_sum, variance_sum, noise_variance = self._compute_sums(max_groups, max_amount)
-        distinct_totals, weight_by_total = self._merged_totals
+        distinct_totals, total_weights = self._merged_totals
         total_shares = distinct_totals / float(self.totals.sum())
         mean_squares = (total_shares * bias_sum) ** 2 + total_shares * variance_sum + noise_variance
-        weights_of_squares = self.parameters.divide_weights(mean_squares, weight_by_total)
+        weights_of_squares = self.parameters.divide_weights(mean_squares, total_weights)
         sampling_part = float((total_shares * variance_sum) @ weights_of_squares)
         noise_part = noise_variance * float(weights_of_squares.sum())
-        return self.parameters.combine_errors(mean_squares, weight_by_total), sampling_part, noise_part
+        return self.parameters.combine_errors(mean_squares, total_weights), sampling_part, noise_part
 
     @property
     def error_of_nothing(self) -> float:
         """Return the objective for publishing 0 in every group."""
-        distinct_totals, weight_by_total = self._merged_totals
-        return self.parameters.combine_errors(distinct_totals**2, weight_by_total)
+        distinct_totals, total_weights = self._merged_totals
+        return self.parameters.combine_errors(distinct_totals**2, total_weights)
 
     def compute_limits(self, max_groups: int, max_amount: float) -> tuple[float, float] | None:
         """Return the lowest and highest root mean square error for any mixture of pairs; None for other objectives."""

@@ -27,7 +27,7 @@ CONVOLUTION_LEVELS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class PairsByGroup:
+class GroupedPairs:
     """The pairs of a problem sorted by group.
 
     Attributes:
@@ -43,7 +43,7 @@ class PairsByGroup:
     num_entries: int
 
     @classmethod
-    def from_problem(cls, problem: PerGroupProblem) -> PairsByGroup:
+    def from_problem(cls, problem: PerGroupProblem) -> GroupedPairs:
         """Sort the pairs of a problem."""
         order_by_group = np.argsort(problem.pairs.group_codes, kind="stable")
         groups_of_user = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)[
@@ -70,7 +70,7 @@ class KeptMoments:
 
 
 def compute_kept_moments(
-    pairs_by_group: PairsByGroup,
+    grouped_pairs: GroupedPairs,
     max_groups: int,
     rule_tables: npt.ArrayLike,
     max_amount: float | None = None,
@@ -79,7 +79,7 @@ def compute_kept_moments(
     """Return the moments of every group under each of several selection rules.
 
     Args:
-        pairs_by_group: The pairs of user and group, by group.
+        grouped_pairs: The pairs of user and group, by group.
         max_groups: L0, at least 1: the users' sample of groups.
         rule_tables: Probability of keeping a group by its number of users, shape (num_rules, most_users + 1).
         max_amount: L-infinity, which clips amounts; None to compute only the probability of keeping.
@@ -89,22 +89,22 @@ def compute_kept_moments(
         One entry per rule; ``kept_squares`` is 0 if no ``max_amount`` is given.
     """
     rule_tables = np.atleast_2d(np.asarray(rule_tables, dtype=np.float64))
-    num_entries, is_surely_kept = pairs_by_group.num_entries, pairs_by_group.groups_of_user <= max_groups
-    clipped_amounts = None if max_amount is None else np.minimum(pairs_by_group.amounts, max_amount)
+    num_entries, is_surely_kept = grouped_pairs.num_entries, grouped_pairs.groups_of_user <= max_groups
+    clipped_amounts = None if max_amount is None else np.minimum(grouped_pairs.amounts, max_amount)
     has_equal_amounts = clipped_amounts is not None and bool(np.ptp(clipped_amounts) == 0.0)
     certain_users, uncertain_users = (
-        np.bincount(pairs_by_group.group_codes[pair_mask], minlength=num_entries)
+        np.bincount(grouped_pairs.group_codes[pair_mask], minlength=num_entries)
         for pair_mask in (is_surely_kept, ~is_surely_kept)
     )
     certain_excesses = np.zeros(num_entries)
     if clipped_amounts is not None:
         assert true_totals is not None
         certain_sums = np.bincount(
-            pairs_by_group.group_codes[is_surely_kept], clipped_amounts[is_surely_kept], num_entries
+            grouped_pairs.group_codes[is_surely_kept], clipped_amounts[is_surely_kept], num_entries
         )
         certain_excesses = certain_sums - true_totals
     group_starts = np.cumsum(uncertain_users) - uncertain_users
-    sample_probabilities = max_groups / pairs_by_group.groups_of_user[~is_surely_kept]
+    sample_probabilities = max_groups / grouped_pairs.groups_of_user[~is_surely_kept]
     random_amounts = (
         None if clipped_amounts is None or has_equal_amounts else clipped_amounts[~is_surely_kept]
     )
@@ -148,24 +148,25 @@ def _generate_batches(users_per_group: IntArray) -> Iterator[tuple[IntArray, int
             yield ascending_indices[batch_start : min(batch_start + batch_size, int(level_end))], 1 << j
 
 
-def _multiply_users(p: FloatArray, m: FloatArray | None) -> FloatArray:
+def _multiply_users(keep_probabilities: FloatArray, kept_amounts: FloatArray | None) -> FloatArray:
     """Return the coefficients P(n) of each group by number of kept users, and with amounts also A(n) and Q(n).
 
     Shape (1, groups, width + 1) without, (3, groups, width + 1) with amounts; the module defines P, A and Q.
 
     Args:
-        p: Probability that each user is kept, 0 for no user, shape (groups, width), width a power of two.
-        m: Amount of each user; None for P alone.
+        keep_probabilities: Probability that each user is kept, 0 for no user, shape (groups, width); width is a power
+            of two.
+        kept_amounts: Amount of each user; None for P alone.
     """
-    num_groups, num_positions = p.shape
-    num_moments = 1 if m is None else 3
+    num_groups, num_positions = keep_probabilities.shape
+    num_moments = 1 if kept_amounts is None else 3
     # Coefficients first, then the users of all groups: every step works on whole rows.
     x = np.zeros((num_moments, 2, num_groups * num_positions))
-    kept_probabilities = p.ravel()
+    kept_probabilities = keep_probabilities.ravel()
     x[0, 0], x[0, 1] = 1.0 - kept_probabilities, kept_probabilities
-    if m is not None:
-        x[1, 1] = kept_probabilities * m.ravel()
-        x[2, 1] = x[1, 1] * m.ravel()
+    if kept_amounts is not None:
+        x[1, 1] = kept_probabilities * kept_amounts.ravel()
+        x[2, 1] = x[1, 1] * kept_amounts.ravel()
     while x.shape[2] > num_groups and x.shape[1] <= 1 << CONVOLUTION_LEVELS:
         x = _convolve(x[:, :, 0::2], x[:, :, 1::2])
     x = np.ascontiguousarray(x.transpose(0, 2, 1))

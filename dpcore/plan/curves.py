@@ -8,9 +8,9 @@ property of a line. A quantile has no such form; `RankCurve` says so.
 Whole noise of users and rows has a little less variance than beta v, and alpha plus that variance is convex in v
 instead: chords then lie above by at most ``bulge`` (b / a - 1)^2 / 8 between v = a and b.
 
-Every `Curve` finds its best bounds at v > 0, infinite for no budget at all (`find_best`). If ``is_concave``, chords in
-v lie below it, but for what ``bulge`` says. A proof covers all bounds of its kind if ``has_all_bounds``, else only the
-candidates. ``floor`` is its squared error without any noise.
+Every `LineCurve` finds its best bounds at v > 0, infinite for no budget at all (`find_best`). If ``is_concave``, chords
+in v lie below it, but for what ``bulge`` says. A proof covers all bounds of its kind if ``has_all_bounds``, else only
+the candidates. ``floor`` is its squared error without any noise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dpcore.total.nonnegative import round_to_few_digits
 
 
 @dataclass(frozen=True, eq=False)
-class Optimum:
+class CurveOptimum:
     """The best bounds at some v, each array of their shape.
 
     Attributes:
@@ -124,7 +124,7 @@ class TotalCurve:
             slopes = self.amounts.users_above(totals) * self.amounts.excess(totals) / totals
         return np.asarray(np.where(totals > 0.0, slopes, np.inf))
 
-    def find_best(self, v: npt.ArrayLike) -> Optimum:
+    def find_best(self, v: npt.ArrayLike) -> CurveOptimum:
         """Find the best bound T at each v; a whole one if `is_integer` or if noise is whole.
 
         With whole noise it is the best of those near the best bound for real noise.
@@ -153,7 +153,7 @@ class TotalCurve:
         if self.whole_noise is not None:
             bounds = self._search_around(bounds, v)
         noise_slopes = _find_slope(self.unit_variance * bounds**2, v, self.whole_noise)
-        return Optimum(
+        return CurveOptimum(
             self._compute_square_error(bounds, v), noise_slopes, bounds, np.full(bounds.shape, np.nan)
         )
 
@@ -258,7 +258,7 @@ class BoundCurve:
         """Return the least squared error of any bound without noise."""
         return float(self._alpha[-1])
 
-    def find_best(self, v: npt.ArrayLike) -> Optimum:
+    def find_best(self, v: npt.ArrayLike) -> CurveOptimum:
         """Find the best bound at each v, with its squared error and slope.
 
         With real noise it is a corner of the lower convex hull of the errors. With whole noise all bounds near the
@@ -271,7 +271,7 @@ class BoundCurve:
             hull_indices = np.argmin(self._alpha + compute_noise_variance(beta_v, self.whole_noise), axis=-1)
         hull_indices = np.where(np.isinf(v), 0, hull_indices)
         beta = self._beta[hull_indices]
-        return Optimum(
+        return CurveOptimum(
             _evaluate(self._alpha[hull_indices], beta, v, self.whole_noise),
             _find_slope(beta, v, self.whole_noise),
             self._bounds[hull_indices],
@@ -329,7 +329,7 @@ class RankCurve:
         )
         return np.asarray(grid_positions)
 
-    def find_best(self, v: npt.ArrayLike) -> Optimum:
+    def find_best(self, v: npt.ArrayLike) -> CurveOptimum:
         """Find the best bound at each v, with the least squared error and its slope.
 
         Errors are interpolated on the grid of v; beyond the grid, that of its end counts.
@@ -339,7 +339,7 @@ class RankCurve:
         # Errors are read between points by their logarithms, and an error of 0 has none.
         log_errors = np.log(np.maximum(self._least_errors, 1e-150))
         slopes_between = np.maximum(np.diff(self._least_errors**2) / np.diff(self._v), 0.0)
-        return Optimum(
+        return CurveOptimum(
             np.exp(2.0 * np.interp(grid_positions, np.arange(self._v.size), log_errors)),
             slopes_between[np.minimum(grid_positions.astype(np.int64), self._v.size - 2)],
             self._best_bounds[np.round(grid_positions).astype(np.int64)],
@@ -352,10 +352,10 @@ class RankCurve:
         return max(v, float(self._release_v[index])) if self._release_v[index] > self._v[index] else v
 
 
-Curve = TotalCurve | BoundCurve | RankCurve
+LineCurve = TotalCurve | BoundCurve | RankCurve
 
 
-def measure_squared_errors(curve: Curve, v: FloatArray) -> FloatArray:
+def measure_squared_errors(curve: LineCurve, v: FloatArray) -> FloatArray:
     """Return the squared errors of the releases at each v, under the bounds that are best by the curve.
 
     If the curve is an approximation, they are interpolated between `RELEASE_VS`.

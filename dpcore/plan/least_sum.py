@@ -33,7 +33,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.plan.curves import Curve, measure_squared_errors
+from dpcore.plan.curves import LineCurve, measure_squared_errors
 from dpcore.plan.parameters import NUM_PARTS, Budget
 
 TARGET_GAP = 1e-4
@@ -49,7 +49,7 @@ CONCAVITY_ARGUMENT = (
 
 
 @dataclass(frozen=True)
-class Split:
+class BudgetSplit:
     """Each line's share of the budget, from 0 to 1, as the search for the least sum found it.
 
     Attributes:
@@ -62,35 +62,35 @@ class Split:
 
 
 def evaluate_split(
-    curves: Sequence[Curve], weight_by_line: FloatArray, budget: Budget, shares: FloatArray
+    curves: Sequence[LineCurve], line_weights: FloatArray, budget: Budget, shares: FloatArray
 ) -> tuple[float, FloatArray]:
     """Compute the weighted sum of least squared errors at shares, and the noise slope of each line.
 
     A noise slope is by how much the variance of the noise grows with v, shape (lines,).
     """
-    v_by_line = budget.divide(shares)[:, None]
-    line_optima = [curve.find_best(line_v) for curve, line_v in zip(curves, v_by_line, strict=True)]
+    line_vs = budget.divide(shares)[:, None]
+    line_optima = [curve.find_best(line_v) for curve, line_v in zip(curves, line_vs, strict=True)]
     squared_errors = np.array([optimum.squared_errors[0] for optimum in line_optima])
     noise_slopes = np.array([optimum.noise_slopes[0] for optimum in line_optima])
-    return math.fsum((weight_by_line * squared_errors).tolist()), noise_slopes
+    return math.fsum((line_weights * squared_errors).tolist()), noise_slopes
 
 
-def find_least_sum(curves: Sequence[Curve], weight_by_line: FloatArray, budget: Budget) -> Split:
+def find_least_sum(curves: Sequence[LineCurve], line_weights: FloatArray, budget: Budget) -> BudgetSplit:
     """Find the split of the budget with the least weighted sum of squared errors.
 
     Args:
         curves: One per line.
-        weight_by_line: Factor of each squared error, above 0, shape (lines,): 1 / wanted^2 times the line's weight.
+        line_weights: Factor of each squared error, above 0, shape (lines,): 1 / wanted^2 times the line's weight.
         budget: What is divided.
     """
-    split_search = _Search(curves, weight_by_line, budget)
+    split_search = _Search(curves, line_weights, budget)
     lower_bound = split_search.search_boxes()
     if not all(curve.is_concave for curve in curves):
         split_search.exchange_shares()
-        return Split(split_search.shares, None)
+        return BudgetSplit(split_search.shares, None)
     # The bound holds for this split as well: where it is above the value, rounding has put it there.
     lower_bound = min(lower_bound, split_search.best_objective)
-    return Split(
+    return BudgetSplit(
         split_search.shares, Certificate(split_search.best_objective, lower_bound, CONCAVITY_ARGUMENT)
     )
 
@@ -139,8 +139,8 @@ class _Box:
 class _Search:
     """Branch and bound over boxes of shares for the least weighted sum; the module names its steps and invariants."""
 
-    def __init__(self, curves: Sequence[Curve], weight_by_line: FloatArray, budget: Budget) -> None:
-        self.curves, self.weights, self.budget, self.power = curves, weight_by_line, budget, budget.power
+    def __init__(self, curves: Sequence[LineCurve], line_weights: FloatArray, budget: Budget) -> None:
+        self.curves, self.weights, self.budget, self.power = curves, line_weights, budget, budget.power
         self.grid = np.geomspace(1.0 / NUM_PARTS, 1.0, NUM_GRID_SHARES)
         grid_vs = budget.divide(self.grid)
         # Weighted squared error of each line at each share of the grid, shape (lines, GRID_SIZE).
@@ -165,7 +165,7 @@ class _Search:
         self.offer_split(self.shares)
 
     @property
-    def _weighted_curves(self) -> list[tuple[float, Curve]]:
+    def _weighted_curves(self) -> list[tuple[float, LineCurve]]:
         """Return (weight, curve) of each line."""
         return list(zip(self.weights.tolist(), self.curves, strict=True))
 
@@ -206,11 +206,11 @@ class _Search:
         # Within a cell, rise / s^P + price s is least where P rise / s^(P + 1) = price, or at an end.
         cell_shares = self.share_factors * price ** (-1.0 / (self.power + 1))
         cell_shares = np.clip(cell_shares, self.grid[:-1], self.grid[1:])
-        cost_by_cell = self.chord_constants + self.chord_rises / cell_shares**self.power + price * cell_shares
+        cell_costs = self.chord_constants + self.chord_rises / cell_shares**self.power + price * cell_shares
         cell_indices, line_indices = np.arange(NUM_GRID_SHARES - 1), np.arange(low_indices.size)
-        cost_by_cell[(cell_indices < low_indices[:, None]) | (cell_indices >= high_indices[:, None])] = np.inf
-        best_cells = np.argmin(cost_by_cell, axis=1)
-        least_cell_costs = cost_by_cell[line_indices, best_cells]
+        cell_costs[(cell_indices < low_indices[:, None]) | (cell_indices >= high_indices[:, None])] = np.inf
+        best_cells = np.argmin(cell_costs, axis=1)
+        least_cell_costs = cell_costs[line_indices, best_cells]
         shares = cell_shares[line_indices, best_cells]
         # Below the first point of the grid the only known property is that an error falls with the share: it is at
         # least that of the first point, and a share costs at least nothing. An interval of one point has no cell.
@@ -340,7 +340,7 @@ _SMALLEST_AMOUNT, _LARGEST_AMOUNT = 1e-9, 1e9
 _NUM_AMOUNTS, _NUM_HALVINGS = 400, 45
 
 
-def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budget: Budget) -> FloatArray:
+def find_needed_amounts(curves: Sequence[LineCurve], target_errors: FloatArray, budget: Budget) -> FloatArray:
     """Find how much of the additive budget (epsilon, or mu^2) each line needs to reach its target error.
 
     Args:
@@ -349,17 +349,17 @@ def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budg
         budget: Its noise; how much there is does not matter.
 
     Returns:
-        Shape (lines,); infinite where no budget is enough: `Curve.floor` says what stays.
+        Shape (lines,); infinite where no budget is enough: `LineCurve.floor` says what stays.
     """
     return np.array(
         [
-            _find_needed(curve, target_error, budget.power)
+            _find_needed_amount(curve, target_error, budget.power)
             for curve, target_error in zip(curves, target_errors.tolist(), strict=True)
         ]
     )
 
 
-def _find_needed(curve: Curve, target_error: float, power: int) -> float:
+def _find_needed_amount(curve: LineCurve, target_error: float, power: int) -> float:
     """Find the least budget at which one line reaches its target error: epsilon, or mu^2 with a power of 2.
 
     It is 0 if the line needs no budget, and infinite if no budget is enough.
@@ -371,12 +371,12 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
 
     # The error never rises with the budget: from the first amount that is enough on, each is.
     grid_amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _NUM_AMOUNTS)
-    enough_by_amount = is_enough(grid_amounts ** -float(power))
-    if not enough_by_amount[-1]:
+    are_enough = is_enough(grid_amounts ** -float(power))
+    if not are_enough[-1]:
         return math.inf
-    if enough_by_amount[0]:
+    if are_enough[0]:
         return 0.0 if is_enough(np.array([math.inf]))[0] else _SMALLEST_AMOUNT
-    first_index = enough_by_amount.index(True)
+    first_index = are_enough.index(True)
     too_small_amount, enough_amount = float(grid_amounts[first_index - 1]), float(grid_amounts[first_index])
     for _ in range(_NUM_HALVINGS):
         middle_amount = math.sqrt(too_small_amount * enough_amount)
@@ -387,7 +387,9 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
     return enough_amount
 
 
-def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, budget: Budget) -> FloatArray:
+def split_by_largest_error(
+    curves: Sequence[LineCurve], target_errors: FloatArray, budget: Budget
+) -> FloatArray:
     """Find the shares that minimise the largest error over target error, by bisection on that ratio.
 
     Args:
@@ -402,7 +404,7 @@ def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, b
 
     def compute_shares(error_ratio: float) -> FloatArray:
         """Return the shares at which every line has ``error_ratio`` times its target error."""
-        return find_needed_budgets(curves, error_ratio * target_errors, budget) / full_amount
+        return find_needed_amounts(curves, error_ratio * target_errors, budget) / full_amount
 
     # At the level ``high`` the needed shares are at most the budget, at ``low`` more.
     unreachable_ratio, reachable_ratio = 1e-9, 1.0

@@ -144,7 +144,7 @@ EXAMPLE_LINES = "rows; sum within 2%; quantile 0.9 within 1% weight 2; rows per 
 
 
 def parse_lines(lines_text: str, problems: Problems) -> tuple[Line, ...]:
-    """Parse the lines of a text, separated by semicolons or line breaks; unreadable ones are left out as problems.
+    """Parse the lines of a text, without unreadable ones; these, repeated lines and too many lines are problems.
 
     Args:
         lines_text: As a person writes it.

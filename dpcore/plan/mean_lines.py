@@ -87,12 +87,12 @@ def measure_mean(
 ) -> MeanError:
     """Compute the error of a mean at bounds: on rows, or on smooth weights if users are clamped."""
     if parameters.clamp is Clamp.ROWS:
-        return public_counts.capped_error(problem, bounds)
+        return public_counts.compute_capped_error(problem, bounds)
     if parameters.variance_source is VarianceSource.ENTERED:
-        return UserModel(replace(problem, mean_above_lower=problem.value_bound / 2.0)).error(bounds)
+        return UserModel(replace(problem, mean_above_lower=problem.value_bound / 2.0)).compute_error(bounds)
     if problem.table_values is not None:
-        return value_summary.user_deviations.error(bounds, float(problem.noise.variance(1.0)), True)
-    return public_counts.smooth_error(problem, bounds)
+        return value_summary.user_deviations.compute_error(bounds, float(problem.noise.variance(1.0)), True)
+    return public_counts.compute_smooth_error(problem, bounds)
 
 
 def make_moved_error(
@@ -126,12 +126,12 @@ def make_moved_error(
         noise_variances = split_mean_error(mean_error, parameters.budget.mechanism)[1] * noise_factor * v
         line_error = replace(mean_error, privacy_variance=noise_variances)
         if parameters.clamp is Clamp.ROWS:
-            return move_error(kind_problem, line_error, bounds).variance
+            return move_error(kind_problem, line_error, bounds).squared_error
         has_deviations = (
             parameters.variance_source is not VarianceSource.ENTERED and problem.table_values is not None
         )
         user_deviations = value_summary.user_deviations if has_deviations else None
-        return move_users_error(kind_problem, line_error, bounds, user_deviations).variance
+        return move_users_error(kind_problem, line_error, bounds, user_deviations).squared_error
 
     return square_moved
 
@@ -158,7 +158,7 @@ def build_mean_problem(
     mean_parameters = parameters.mean_parameters
     value_summary = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
     assert value_summary is not None
-    problem = mean_parameters.problem(dataset.histogram, value_summary)
+    problem = mean_parameters.build_problem(dataset.histogram, value_summary)
     assert isinstance(problem, private_counts.PrivateCountsProblem)
     # Some libraries give half of the line's budget to the sum around the middle and half to the number of rows. With
     # Laplace noise that doubles the variance of the pair. With Gaussian noise it does not: half of rho each is sqrt(2)

@@ -139,13 +139,13 @@ def round_to_parts(shares: npt.ArrayLike) -> IntArray:
     Args:
         shares: At least 0, not all 0, shape (k,); scaled to sum to 1.
     """
-    shares_by_line = np.asarray(shares, dtype=np.float64)
-    exact_parts = shares_by_line / shares_by_line.sum() * NUM_PARTS
-    part_counts = np.where(shares_by_line > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
+    line_shares = np.asarray(shares, dtype=np.float64)
+    exact_parts = line_shares / line_shares.sum() * NUM_PARTS
+    part_counts = np.where(line_shares > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
     num_missing_parts = NUM_PARTS - int(part_counts.sum())
     # The largest remainders get the missing parts; if small shares were lifted to 1, the largest line pays.
     for line_index in np.argsort(part_counts - exact_parts, kind="stable")[: max(num_missing_parts, 0)]:
-        part_counts[line_index] += shares_by_line[line_index] > 0.0
+        part_counts[line_index] += line_shares[line_index] > 0.0
     part_counts[int(np.argmax(part_counts))] += NUM_PARTS - int(part_counts.sum())
     return part_counts
 

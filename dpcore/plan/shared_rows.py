@@ -29,7 +29,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.programs import SPLITS_MEANS
 from dpcore.dataset import Dataset
 from dpcore.plan import curves
-from dpcore.plan.least_sum import Split, find_least_sum
+from dpcore.plan.least_sum import BudgetSplit, find_least_sum
 from dpcore.plan.lines import Line, LineStatistic
 from dpcore.plan.mean_lines import MAX_CAPS
 from dpcore.plan.parameters import Budget, PlanParameters
@@ -38,7 +38,7 @@ from dpcore.plan.table import PlannedLine, find_whole_noise
 
 def list_shared_splits(
     dataset: Dataset, parameters: PlanParameters, planned_lines: Sequence[PlannedLine], budget: Budget
-) -> list[tuple[tuple[PlannedLine, ...], Split]]:
+) -> list[tuple[tuple[PlannedLine, ...], BudgetSplit]]:
     """List the best split if means share the line of rows, and that if they share a count that follows the lines.
 
     Each is left out if there is nothing to share, both if the program splits the share of a mean.
@@ -61,7 +61,7 @@ def list_shared_splits(
 
 def _share_rows(
     dataset: Dataset, planned_lines: Sequence[PlannedLine], budget: Budget, min_num_means: int
-) -> tuple[tuple[PlannedLine, ...], Split] | None:
+) -> tuple[tuple[PlannedLine, ...], BudgetSplit] | None:
     """Find the split with the least weighted sum of squared errors if means take the last line of rows.
 
     None if there is none, or there are fewer means than ``min_num_means``.
@@ -134,4 +134,4 @@ def _share_rows(
         # Whole noise of the rows is a little less than the real noise of the proof.
         lower_bound = certificate.lower_bound - rows_line.weight * curves.MAX_VARIANCE_SAVED
         certificate = Certificate(certificate.value, lower_bound, certificate.argument)
-    return tuple(shared_lines), Split(shares, certificate)
+    return tuple(shared_lines), BudgetSplit(shares, certificate)

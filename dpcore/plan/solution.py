@@ -26,7 +26,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import Clamp
 from dpcore.plan import mean_lines, table
 from dpcore.plan.curves import BoundCurve, RankCurve, TotalCurve
-from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
+from dpcore.plan.least_sum import BudgetSplit, find_least_sum, find_needed_amounts, split_by_largest_error
 from dpcore.plan.lines import LineStatistic
 from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters, round_to_parts
 from dpcore.plan.shared_rows import list_shared_splits
@@ -199,7 +199,7 @@ def make_program(
     releases = tuple(
         ReleaseShare(
             SHARED_COUNT_NAME if line is count_line else line.label,
-            _make_choice(dataset, parameters, line, budget.epsilon),
+            _build_spec(dataset, parameters, line, budget.epsilon),
             line.num_parts,
             rows_line_name if line.planned_line.shares_rows and line.statistic is LineStatistic.MEAN else "",
         )
@@ -212,7 +212,7 @@ def make_program(
     return ReleasePlan(releases, budget.epsilon, parameters.mechanism, parameters.delta, dropped_labels)
 
 
-def _make_choice(
+def _build_spec(
     dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float
 ) -> ReleaseSpec:
     """Build the `ReleaseSpec` that releases one line under its bounds, with the names of columns in the data."""
@@ -237,7 +237,7 @@ def _make_choice(
                 weight_growth = mean.find_weight_growth(
                     mean_lines.build_mean_problem(dataset, parameters)[0], line.bound
                 )
-                row_factor, effective_factor = weight_growth.coefficients(line.bound)
+                row_factor, effective_factor = weight_growth.compute_coefficients(line.bound)
                 bound_options = {
                     "threshold": line.bound,
                     "user_share": weight_growth.user_share,
@@ -309,7 +309,7 @@ class PlanSolution:
     budget: Budget
     lines: tuple[AllocatedLine, ...]
     equal_split_lines: tuple[AllocatedLine, ...]
-    split: Split | None
+    split: BudgetSplit | None
     needed_amounts: FloatArray
     apart_lines: tuple[AllocatedLine, ...] = ()
     count_line: AllocatedLine | None = None
@@ -344,7 +344,7 @@ class PlanSolution:
         if self.apart_lines:  # Lines that share rows depend on the share of these, too.
             line_curves = [line.planned_line.curve for line in self.lines]
             target_errors = np.array([line.target_error for line in self.planned_lines])
-            needed_amounts = find_needed_budgets(line_curves, target_errors, self.budget)
+            needed_amounts = find_needed_amounts(line_curves, target_errors, self.budget)
         for line, needed_amount in zip(self.lines, needed_amounts.tolist(), strict=True):
             if line.is_dropped:
                 epsilons.append(0.0 if line.is_reached else math.inf)
@@ -399,7 +399,7 @@ def solve(
     target_errors = np.array([line.target_error for line in planned_lines])
     budget, split = parameters.budget, None
     equal_shares = np.full(len(line_curves), 1.0 / len(line_curves))
-    needed_amounts = find_needed_budgets(line_curves, target_errors, budget)
+    needed_amounts = find_needed_amounts(line_curves, target_errors, budget)
     if parameters.objective is Objective.SUM:
         split = find_least_sum(line_curves, np.array([line.weight for line in planned_lines]), budget)
         shares = split.shares
@@ -429,7 +429,7 @@ def solve(
     return PlanSolution(parameters, planned_lines, budget, *solution_fields)
 
 
-def _join_proofs(chosen_split: Split | None, rejected_split: Split | None) -> Split | None:
+def _join_proofs(chosen_split: BudgetSplit | None, rejected_split: BudgetSplit | None) -> BudgetSplit | None:
     """Return a split with a lower bound for it and for the other kind of splits, which has none that is better."""
     if (
         chosen_split is None

@@ -41,15 +41,15 @@ from dpcore.plan.mean_lines import (
     split_mean_error,
 )
 from dpcore.plan.parameters import PlanParameters
-from dpcore.quantile import QuantileProblem, WeightKind, output
-from dpcore.quantile.base_distribution import uniform_base
+from dpcore.quantile import QuantileProblem, WeightKind, compute_output
+from dpcore.quantile.base_distribution import build_uniform_base
 from dpcore.quantile.mechanism import ASSUMPTIONS_BY_PROGRAM, compute_errors_over_epsilon
 from dpcore.quantile.optimal_bound import best_bound
 from dpcore.quantile.programs import BEST_OF, BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, lay_base
 from dpcore.total.parameters import Summed, compute_user_totals
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
-MAX_AMOUNTS, MAX_GROUPS = 64, 128
+MAX_AMOUNT_BOUNDS, MAX_GROUP_BOUNDS = 64, 128
 MAX_SEARCHED_PAIRS = 200_000
 """Pairs of user and group up to which all pairs of bounds are searched at a line's share of the budget."""
 MAX_THRESHOLDS = 1024
@@ -60,13 +60,13 @@ SMALLEST_AMOUNT, LARGEST_AMOUNT = 1e-100, 1e100
 _MAX_RANK_BOUNDS = 12
 RANK_EPSILONS = np.geomspace(1e-4, 1e3, 33)
 """The error of a quantile is interpolated between these."""
-_EPSILONS_OF_TREES, _BOUNDS_OF_TREES = np.geomspace(3e-3, 100.0, 15), 6
+TREE_EPSILONS, NUM_TREE_BOUNDS = np.geomspace(3e-3, 100.0, 15), 6
 """The same of simulated trees, and the number of candidate bounds: each error takes 30 ms. Beyond, little changes."""
-_ORDERS_OF_TREES = 16
+MAX_TREE_SUBSAMPLES = 16
 """Random choices of rows over which their errors are averaged, at most."""
 MAX_ROWS_TO_MEASURE_RANKS = 20_000
 """With more rows the error of a quantile is computed on fewer distinct values, to 1 %."""
-_RANK_CELLS = 2_000_000
+MAX_RANKED_ROWS = 2_000_000
 """Rows times subsamples over which the error of a quantile is averaged."""
 _GROUP_CURVE_EPSILON = 1e3
 """At which the noise of a line per group is small beside its bias."""
@@ -97,7 +97,7 @@ class PlannedLine:
     """
 
     line: Line
-    curve: curves.Curve
+    curve: curves.LineCurve
     reference_value: float
     unit: str
     target_error: float
@@ -161,7 +161,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         raise refuse(f"{line.label} needs a column of values")
     if statistic.is_per_group and dataset.pairs is None:
         raise refuse(f"{line.label} needs groups")
-    curve: curves.Curve
+    curve: curves.LineCurve
     unit_text, more_line_fields = dataset.value_column, dict[str, Any]()
     match statistic:
         case LineStatistic.USERS:
@@ -244,7 +244,7 @@ def check_magnitude(line_label: str, amount: float) -> None:
         )
 
 
-def _make_sum_curve(dataset: Dataset, unit_variance: float) -> tuple[curves.Curve, float]:
+def _make_sum_curve(dataset: Dataset, unit_variance: float) -> tuple[curves.LineCurve, float]:
     """Build the curve of a sum's error over its bound; return it with the sum of all rows, without noise.
 
     If totals have both signs, they are clamped to [-T, T].
@@ -297,21 +297,21 @@ def _make_group_curve(
     if largest_amount > 0.0:
         check_magnitude(line_statistic.value, largest_amount)
     if statistic.is_integer:
-        amount_bounds, has_all_amounts = curves.list_caps(int(largest_amount), MAX_AMOUNTS)
+        amount_bounds, has_all_amounts = curves.list_caps(int(largest_amount), MAX_AMOUNT_BOUNDS)
     elif largest_amount > 0.0:
         smallest_amount = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest_amount * 1e-4)
-        amount_bounds = curves.round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNTS))
+        amount_bounds = curves.round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNT_BOUNDS))
         has_all_amounts = False
-    l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.k_values[0]), MAX_GROUPS)
+    l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.k_values[0]), MAX_GROUP_BOUNDS)
     l0_indices = l0_bounds.astype(np.int64) - 1
     # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.
     candidate_arrays = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount_bound in amount_bounds.tolist():
         noise_stds = group_parameters.compute_pair_noise_std(l0_bounds, amount_bound)
         pair_norms = group_parameters.compute_pair_norm(l0_bounds, amount_bound)
-        error_by_l0 = compute_parts_by_max_groups(problem, amount_bound, sorted_pairs)[0][l0_indices]
+        errors_per_l0 = compute_parts_by_max_groups(problem, amount_bound, sorted_pairs)[0][l0_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
-        alpha = np.maximum(error_by_l0**2 - noise_stds**2, 0.0)
+        alpha = np.maximum(errors_per_l0**2 - noise_stds**2, 0.0)
         beta = budget.mechanism.unit_variance * pair_norms**2
         candidate_arrays.append(np.stack([alpha, beta, l0_bounds, np.full(l0_bounds.shape, amount_bound)]))
     alpha, beta, candidate_l0s, candidate_amounts = np.concatenate(candidate_arrays, axis=1)
@@ -360,11 +360,11 @@ def _make_quantile_curve(
     problem, library_program = build_quantile_problem(dataset, parameters, line), parameters.program
     if library_program in TREE_PROGRAMS:
         # Fewer random choices of more rows.
-        num_orders = max(2, min(_ORDERS_OF_TREES, _RANK_CELLS // problem.histogram.num_rows))
+        num_orders = max(2, min(MAX_TREE_SUBSAMPLES, MAX_RANKED_ROWS // problem.histogram.num_rows))
         problem = problem.with_changes(program=library_program).with_subsamples(num_orders)
         largest_bound = BIGQUERY_ROWS if library_program is Program.BIGQUERY else problem.histogram.max_size
-        bounds = np.unique(np.round(log_spaced(1.0, float(largest_bound), _BOUNDS_OF_TREES)))
-        epsilons = _EPSILONS_OF_TREES[::-1]
+        bounds = np.unique(np.round(log_spaced(1.0, float(largest_bound), NUM_TREE_BOUNDS)))
+        epsilons = TREE_EPSILONS[::-1]
         errors = [compute_errors_over_epsilon(problem, WeightKind.CAP, h, epsilons) for h in bounds.tolist()]
         return curves.RankCurve(epsilons**-2.0, np.array(errors), bounds), problem
     # The curve is that of weights by user for all other programs, which is one pass per bound. A bound on rows at that
@@ -378,8 +378,8 @@ def _make_quantile_curve(
     # Descending in epsilon is ascending in v.
     epsilons = RANK_EPSILONS[::-1]
     errors = [compute_errors_over_epsilon(problem, WeightKind.SMOOTH, float(h), epsilons) for h in bounds]
-    v_by_epsilon = convert_rank_epsilon(epsilons, parameters.mechanism)
-    return curves.RankCurve(v_by_epsilon, np.array(errors), bounds), problem
+    v_values = convert_rank_epsilon(epsilons, parameters.mechanism)
+    return curves.RankCurve(v_values, np.array(errors), bounds), problem
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
@@ -393,7 +393,7 @@ def build_quantile_problem(dataset: Dataset, parameters: PlanParameters, line: L
     assert line.quantile is not None
     assert parameters.lower is not None
     assert parameters.upper is not None
-    base = uniform_base(parameters.lower, parameters.upper)
+    base = build_uniform_base(parameters.lower, parameters.upper)
     return QuantileProblem(dataset.values, line.quantile, 1.0, base, neighbours=NEIGHBOURS)
 
 
@@ -446,11 +446,11 @@ def search_rank_bound(
         bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
         return bound, compute_rank_error(dataset, parameters, planned_line, v, bound)
     epsilon, weight_kind = convert_rank_v(v, parameters.budget.mechanism), choose_rank_weights(parameters)
-    choice_by_problem = [
+    choices = [
         best_bound(problem.with_changes(epsilon=epsilon), weight_kind)
         for problem in planned_line.program_problems
     ]
-    best_choice = min(choice_by_problem, key=lambda choice: choice.rank_error)
+    best_choice = min(choices, key=lambda choice: choice.rank_error)
     return best_choice.bound, best_choice.rank_error
 
 
@@ -466,12 +466,12 @@ def compute_rank_error(
     if parameters.program in TREE_PROGRAMS:
         assert planned_line.quantile_problem is not None
         tree_problem = planned_line.quantile_problem.with_changes(epsilon=epsilon)
-        return float(output(tree_problem, weight_kind, bound).expected_rank_error)
+        return float(compute_output(tree_problem, weight_kind, bound).expected_rank_error)
     if weight_kind is WeightKind.SMOOTH:
         assert planned_line.quantile_problem is not None
         problem, epsilons = planned_line.quantile_problem, np.array([epsilon])
         return float(compute_errors_over_epsilon(problem, weight_kind, bound, epsilons)[0])
     program_problem, *_ = _build_program_problems(dataset, parameters, planned_line.line)
     problem = program_problem.with_changes(epsilon=epsilon)
-    problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))
-    return float(output(problem, weight_kind, bound).expected_rank_error)
+    problem = problem.with_subsamples(max(4, min(64, MAX_RANKED_ROWS // dataset.histogram.num_rows)))
+    return float(compute_output(problem, weight_kind, bound).expected_rank_error)

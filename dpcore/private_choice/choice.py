@@ -191,7 +191,7 @@ class ChoiceProblem:
     @property
     def sensitivity(self) -> int:
         """Return by how many steps one user can change a distance, at most."""
-        return self.condition.sensitivity(self.neighbours)
+        return self.condition.compute_sensitivity(self.neighbours)
 
     @cached_property
     def log_prior(self) -> FloatArray:
@@ -201,14 +201,14 @@ class ChoiceProblem:
         log_weights = self.prior.log_weights(self.candidates)
         return np.asarray(log_weights - log_weights.max())
 
-    def distances(self, histogram: ContributionHistogram) -> IntArray:
+    def compute_distances(self, histogram: ContributionHistogram) -> IntArray:
         """Compute the distance of each candidate, shape (c,), in steps of 1 / `scores.RESOLUTION` user; private."""
         check_users(histogram)
         return np.asarray(compute_distances(self, histogram, np.array([self.epsilon]))[0, 0])
 
-    def scores(self, histogram: ContributionHistogram) -> list[int]:
+    def compute_scores(self, histogram: ContributionHistogram) -> list[int]:
         """Compute the scores without noise, private: minus distances plus log prior, in steps."""
-        return add_prior(self.distances(histogram), self.log_prior, self.sensitivity, self.epsilon)
+        return add_prior(self.compute_distances(histogram), self.log_prior, self.sensitivity, self.epsilon)
 
 
 def compute_distances(
@@ -223,10 +223,16 @@ def compute_distances(
     """
     condition, candidates = problem.condition, problem.candidates
     if not isinstance(condition, RankedSum):
-        return np.asarray(condition.distances(histogram, candidates, multiples)[:, None])
+        return np.asarray(condition.compute_distances(histogram, candidates, multiples)[:, None])
     scaled_sums = scale_sums(condition.compute_sums(histogram, candidates), multiples)
     aimed_conditions = (condition.with_draw_margin(float(epsilon)) for epsilon in epsilons)
-    return np.stack([c.distances_from_targets(scaled_sums, candidates) for c in aimed_conditions], axis=1)
+    return np.stack(
+        [
+            aimed_condition.compute_target_distances(scaled_sums, candidates)
+            for aimed_condition in aimed_conditions
+        ],
+        axis=1,
+    )
 
 
 def compute_probabilities(
@@ -270,7 +276,7 @@ def convert_to_probabilities(log_weights: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class PrivateChoice:
+class DrawnNumber:
     """A number that was chosen with epsilon-DP and may be published, with its guarantee and its problem.
 
     Attributes:
@@ -291,7 +297,7 @@ def choose(
     histogram: ContributionHistogram,
     charge: Charge | None = None,
     value_column: str = "",
-) -> PrivateChoice:
+) -> DrawnNumber:
     """Draw the number by the exponential mechanism: a DP release, fresh at every call.
 
     Args:
@@ -310,14 +316,14 @@ def choose(
 
     charge_epsilon = None if charge is None else lambda epsilon, _: charge(build_facts(epsilon))
     index_release = mechanisms.exponential_mechanism(
-        problem.scores(histogram), problem.sensitivity, problem.epsilon, charge_epsilon
+        problem.compute_scores(histogram), problem.sensitivity, problem.epsilon, charge_epsilon
     )
-    return PrivateChoice(
+    return DrawnNumber(
         float(problem.bounds[index_release.index]), build_facts(index_release.epsilon), problem, value_column
     )
 
 
-def format_drawn_number(choice: PrivateChoice) -> str:
+def format_drawn_number(choice: DrawnNumber) -> str:
     """Format the drawn number with thousands separators, and up to three decimals if it is of rows."""
     if choice.problem.unit != 1.0:
         return f"{choice.value:,.12g}"
@@ -357,12 +363,12 @@ def compute_regrets(
 
     For a quantile of rows per user it is the rank error.
     """
-    error_by_bound = condition.errors(histogram, bounds, multiple)
+    bound_errors = condition.compute_errors(histogram, bounds, multiple)
     if isinstance(condition, SizeQuantile):
-        return error_by_bound
+        return bound_errors
     least_error = compute_least_error(condition, histogram, multiple)
     # A regret below 0 by a last digit is rounding: the best error is proved by its own certificate.
-    return np.maximum(error_by_bound / least_error - 1.0, 0.0)
+    return np.maximum(bound_errors / least_error - 1.0, 0.0)
 
 
 def summarise_regret(
@@ -390,11 +396,11 @@ def summarise_regret(
         for budget_or_multiple in multiple_values:
             problems.between(*MULTIPLE_RANGE, scale=float(budget_or_multiple))
     check_users(histogram, float(multiple_values.max()))
-    distances_by_multiple = compute_distances(
+    distances_per_multiple = compute_distances(
         problem, histogram, budgets, [float(k) for k in multiple_values]
     )
-    statistics_by_multiple = []
-    for distances_at_multiple, k in zip(distances_by_multiple, multiple_values.tolist(), strict=True):
+    statistics_per_multiple = []
+    for distances_at_multiple, k in zip(distances_per_multiple, multiple_values.tolist(), strict=True):
         regrets = compute_regrets(problem.condition, histogram, problem.candidates, k)
         probabilities = convert_to_probabilities(compute_logits(problem, distances_at_multiple, budgets))
         # In the order of what candidates cost, their chances add up to the law of the regret.
@@ -403,8 +409,8 @@ def summarise_regret(
         median_and_percentile = (
             regrets[regret_order][np.argmax(cumulative_chances >= p, axis=1)] for p in (0.5, 0.95)
         )
-        statistics_by_multiple.append((probabilities @ regrets, *median_and_percentile))
-    return ChoiceRegret(budgets, multiple_values, *map(np.array, zip(*statistics_by_multiple, strict=True)))
+        statistics_per_multiple.append((probabilities @ regrets, *median_and_percentile))
+    return ChoiceRegret(budgets, multiple_values, *map(np.array, zip(*statistics_per_multiple, strict=True)))
 
 
 def forecast(
@@ -426,14 +432,14 @@ def forecast(
         samples; for a quantile of the rows per user the rank error. Exact, by the probabilities of the exponential
         mechanism. One for each number of users; with ``num_rows`` one, for as many users as it takes.
     """
-    mean_regrets_by_sample = []
+    mean_regrets_per_sample = []
     for sample_key in FORECAST_SAMPLES:
         histogram = samples.load(sample_key).histogram
         multiples = np.asarray(num_users_of_samples, dtype=np.float64) / histogram.num_users
         if num_rows is not None:
             # Beyond what samples are scaled to, nothing changes any more.
             multiples = np.clip([num_rows / histogram.num_rows], *MULTIPLE_RANGE)
-        mean_regrets_by_sample.append(
+        mean_regrets_per_sample.append(
             summarise_regret(problem, histogram, None, multiples).mean_regrets[:, 0]
         )
-    return np.asarray(np.max(mean_regrets_by_sample, axis=0))
+    return np.asarray(np.max(mean_regrets_per_sample, axis=0))

@@ -17,12 +17,12 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, private_histogram
 from dpcore.private_choice.choice import ChoiceProblem, ChoiceRegret
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
-from dpcore.private_choice.private_histogram import CopyNoise, NoiseShape, PrivateCopyParameters
+from dpcore.private_choice.private_histogram import HistogramNoise, HistogramParameters, NoiseShape
 from dpcore.private_choice.scores import check_users
 
 _RUNS_PER_BLOCK = 25
 """Copies whose noise is drawn at once."""
-NUM_SIMULATED_COPIES = 200
+NUM_SIMULATED_HISTOGRAMS = 200
 """Simulated copies behind one figure: the median is then good to about 4 percentage points of rank."""
 EPSILON_AXIS_RANGE = (0.003, 3.0)
 """Least and largest budget of the choice in the plot."""
@@ -57,8 +57,8 @@ def compute_regret_over_epsilon(
 def simulate_chosen_bounds(
     histogram: ContributionHistogram,
     choose_bound: Callable[[ContributionHistogram], float],
-    parameters: PrivateCopyParameters,
-    num_runs: int = NUM_SIMULATED_COPIES,
+    parameters: HistogramParameters,
+    num_runs: int = NUM_SIMULATED_HISTOGRAMS,
     seed: int = 0,
     fit_counts: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.fit_users,
 ) -> FloatArray:
@@ -77,27 +77,30 @@ def simulate_chosen_bounds(
     """
     bins, bin_counts = parameters.bins, parameters.bins.count_users(histogram)
     noise_shape, generator = parameters.noise_shape, np.random.default_rng(seed)
-    bound_by_run = np.full(num_runs, math.nan)
+    chosen_bounds = np.full(num_runs, math.nan)
     for first_run_index in range(0, num_runs, _RUNS_PER_BLOCK):
         block_shape = min(_RUNS_PER_BLOCK, num_runs - first_run_index), bin_counts.size
-        noise_by_run = simulate_noise(parameters.noise, parameters.scale, block_shape, generator)
-        for run_index, noise_of_run in enumerate(noise_by_run, first_run_index):
+        noise_per_run = simulate_noise(parameters.noise, parameters.scale, block_shape, generator)
+        for run_index, noise_of_run in enumerate(noise_per_run, first_run_index):
             fitted_users = fit_counts(bin_counts + noise_of_run, noise_shape, bins.lower)
             copied_histogram = private_histogram.build_histogram(fitted_users, bins)
             if copied_histogram is not None:
-                bound_by_run[run_index] = choose_bound(copied_histogram)
-    return np.sort(bound_by_run)
+                chosen_bounds[run_index] = choose_bound(copied_histogram)
+    return np.sort(chosen_bounds)
 
 
 def simulate_noise(
-    noise_kind: CopyNoise, noise_scale: float, array_shape: tuple[int, ...], generator: np.random.Generator
+    noise_kind: HistogramNoise,
+    noise_scale: float,
+    array_shape: tuple[int, ...],
+    generator: np.random.Generator,
 ) -> IntArray:
     """Draw an array of integer noise with NumPy, for simulations only.
 
     Discrete Laplace is the difference of two geometric numbers. Discrete Gaussian is drawn by inverting its
     distribution within 12 sigma (beyond lie 1e-32); above sigma = 10,000 a rounded normal number stands in.
     """
-    if noise_kind is CopyNoise.LAPLACE:
+    if noise_kind is HistogramNoise.LAPLACE:
         p = -math.expm1(-1.0 / noise_scale)
         return np.asarray(
             generator.geometric(p, array_shape) - generator.geometric(p, array_shape), dtype=np.int64
@@ -113,15 +116,17 @@ def simulate_noise(
 
 
 def simulate_cost(
-    parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = NUM_SIMULATED_COPIES
+    parameters: PrivateParameters, histogram: ContributionHistogram, num_runs: int = NUM_SIMULATED_HISTOGRAMS
 ) -> ChoiceCost:
     """Simulate the median and 95th percentile of the regret of choosing on a DP histogram.
 
     A copy without users has an infinite regret.
     """
     condition = parameters.condition
-    bound_by_run = simulate_chosen_bounds(histogram, condition.best_bound, parameters.copy, num_runs)
-    finite_bounds = bound_by_run[np.isfinite(bound_by_run)]
+    chosen_bounds = simulate_chosen_bounds(
+        histogram, condition.find_best_bound, parameters.histogram_parameters, num_runs
+    )
+    finite_bounds = chosen_bounds[np.isfinite(chosen_bounds)]
     regrets = choice.compute_regrets(condition, histogram, np.maximum(finite_bounds, 1e-12))
     sorted_regrets = np.append(np.sort(regrets), np.full(num_runs - finite_bounds.size, math.inf))
     return ChoiceCost(find_rank_value(sorted_regrets, 0.5), find_rank_value(sorted_regrets, 0.95))
@@ -143,14 +148,14 @@ class PrivateSolution:
         parameters: The question, its epsilon divided.
         best: The number chosen in the clear, in rows per user.
         direct_cost: Exact cost of the direct choice.
-        copy_cost: Simulated cost of choosing on a DP histogram.
+        histogram_cost: Simulated cost of choosing on a DP histogram.
         dataset: What it is computed from.
     """
 
     parameters: PrivateParameters
     best: float
     direct_cost: ChoiceCost
-    copy_cost: ChoiceCost
+    histogram_cost: ChoiceCost
     dataset: Dataset
 
     @property
@@ -167,6 +172,6 @@ def solve(dataset: Dataset, parameters: PrivateParameters) -> PrivateSolution:
     """
     histogram, parameters = dataset.histogram, parameters.divide()
     check_users(histogram)
-    best_bound = parameters.condition.best_bound(histogram)
+    best_bound = parameters.condition.find_best_bound(histogram)
     direct_cost = compute_direct_cost(parameters.choice, histogram)
     return PrivateSolution(parameters, best_bound, direct_cost, simulate_cost(parameters, histogram), dataset)

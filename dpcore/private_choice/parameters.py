@@ -24,9 +24,9 @@ from dpcore.private_choice.budget import (
     divide_budget,
 )
 from dpcore.private_choice.choice import FACTOR_RANGE, ChoiceProblem, Prior, SmallFirst
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
+from dpcore.private_choice.private_histogram import HistogramNoise, HistogramParameters, PublicBins
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
-from dpcore.private_choice.table_scores import TABLE_POWER, Condition, TableCap, TableSmooth
+from dpcore.private_choice.table_scores import PRIOR_POWER_OF_TABLE, Condition, TableCap, TableSmooth
 
 DELTA_RANGE = (1e-15, 0.5)
 DEFAULT_LARGEST_BOUND = 10_000
@@ -105,7 +105,7 @@ def find_share(number_kind: NumberKind) -> float:
 
 FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
 ONLY_FOR_RELEASES = ("purpose", (*OF_MEAN, BoundPurpose.SUM))
-LABEL_BY_COPY_NOISE = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
+LABEL_BY_HISTOGRAM_NOISE = {HistogramNoise.LAPLACE: "Laplace", HistogramNoise.GAUSSIAN: "Gaussian"}
 
 
 @dataclass(frozen=True)
@@ -198,8 +198,8 @@ class PrivateParameters(Parameters):
         uses_select_box=True,
     )
     """Replace: the number of users is public, and a histogram needs twice the noise."""
-    mechanism: CopyNoise = public.choice(
-        CopyNoise.LAPLACE, "Noise of the DP histogram", LABEL_BY_COPY_NOISE, former_name="noise"
+    mechanism: HistogramNoise = public.choice(
+        HistogramNoise.LAPLACE, "Noise of the DP histogram", LABEL_BY_HISTOGRAM_NOISE, former_name="noise"
     )
     """Discrete Laplace for ε-DP, discrete Gaussian for (ε, δ)-DP, by OpenDP."""
     delta: float | None = public.number(
@@ -209,7 +209,7 @@ class PrivateParameters(Parameters):
         name="δ of a DP histogram",
         initial=DEFAULT_DELTA,
         width=110,
-        only_with=("mechanism", (CopyNoise.GAUSSIAN,)),
+        only_with=("mechanism", (HistogramNoise.GAUSSIAN,)),
     )
     """The probability that ε does not hold. Well below 1 / (number of users)."""
 
@@ -335,15 +335,19 @@ class PrivateParameters(Parameters):
             prior = Prior(self.guess, self.guess_factor)
         elif self.purpose is not BoundPurpose.QUANTILE:
             # A quantile too high misses by as many users as one too low, and needs no such prior.
-            prior = SmallFirst(TABLE_POWER) if self.user_share and self.purpose in OF_MEAN else SmallFirst()
+            prior = (
+                SmallFirst(PRIOR_POWER_OF_TABLE)
+                if self.user_share and self.purpose in OF_MEAN
+                else SmallFirst()
+            )
         largest, neighbours = int(self.largest), self.relation.neighbours
         return ChoiceProblem(self.condition, self.selection_epsilon, largest, neighbours, prior)
 
     @property
-    def copy(self) -> PrivateCopyParameters:
+    def histogram_parameters(self) -> HistogramParameters:
         """Build the settings of the DP histogram."""
         largest = int(self.largest)
         bins = PublicBins(exact_up_to=min(DEFAULT_EXACT_UP_TO, largest), largest=largest)
-        return PrivateCopyParameters(
+        return HistogramParameters(
             self.selection_epsilon, bins, self.mechanism, self.delta, self.relation.neighbours
         )

@@ -103,9 +103,9 @@ class PublicBins:
             raise refuse("there are more users than 64 bits can count")
         # The last bin has no upper end here: it takes those above ``largest`` too.
         bin_indices = np.searchsorted(self.lower, histogram.sizes, side="right") - 1
-        num_users_by_bin = np.zeros(self.lower.size, dtype=np.int64)
-        np.add.at(num_users_by_bin, bin_indices, histogram.users)
-        return num_users_by_bin
+        num_users_per_bin = np.zeros(self.lower.size, dtype=np.int64)
+        np.add.at(num_users_per_bin, bin_indices, histogram.users)
+        return num_users_per_bin
 
     @property
     def sentence(self) -> str:
@@ -251,7 +251,7 @@ TOO_MANY_USERS_MESSAGE = (
 DEFAULT_BINS = PublicBins()
 
 
-class CopyNoise(enum.Enum):
+class HistogramNoise(enum.Enum):
     """The noise on the counts; values are the words of labels."""
 
     LAPLACE = mechanisms.DISCRETE_LAPLACE
@@ -259,7 +259,7 @@ class CopyNoise(enum.Enum):
 
 
 @dataclass(frozen=True)
-class PrivateCopyParameters:
+class HistogramParameters:
     """The settings of a DP histogram, all of them public.
 
     Attributes:
@@ -275,7 +275,7 @@ class PrivateCopyParameters:
 
     epsilon_choice: float
     bins: PublicBins = DEFAULT_BINS
-    noise: CopyNoise = CopyNoise.LAPLACE
+    noise: HistogramNoise = HistogramNoise.LAPLACE
     delta: float | None = None
     neighbours: Neighbours = Neighbours.ADD_OR_REMOVE_USER
 
@@ -284,8 +284,8 @@ class PrivateCopyParameters:
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
             problems.of_kind(PublicBins, bins=self.bins)
-            problems.of_kind(CopyNoise, noise=self.noise)
-            if (self.delta is None) == (self.noise is CopyNoise.GAUSSIAN):
+            problems.of_kind(HistogramNoise, noise=self.noise)
+            if (self.delta is None) == (self.noise is HistogramNoise.GAUSSIAN):
                 problems.add("Gaussian noise goes with a delta, and Laplace noise with none")
             elif self.delta is not None:
                 problems.inside(0.0, 1.0, delta=self.delta)
@@ -312,13 +312,13 @@ class PrivateCopyParameters:
         return compute_noise_shape(self.noise, self.scale)
 
 
-def compute_noise_shape(noise_kind: CopyNoise, noise_scale: float) -> NoiseShape:
+def compute_noise_shape(noise_kind: HistogramNoise, noise_scale: float) -> NoiseShape:
     """Compute the variance and the tail scale of integer noise of this scale.
 
     Source: Canonne, Kamath, Steinke 2020: discrete Laplace has variance 1 / (2 sinh(1 / (2b))^2); discrete
         Gaussian at most sigma^2 (corollary 9).
     """
-    if noise_kind is CopyNoise.GAUSSIAN:
+    if noise_kind is HistogramNoise.GAUSSIAN:
         return NoiseShape(noise_scale**2, 0.0)
     # Beyond 350 the square of sinh leaves float64, and the variance is 0 for every purpose.
     half_inverse_scale = 0.5 / noise_scale
@@ -328,7 +328,7 @@ def compute_noise_shape(noise_kind: CopyNoise, noise_scale: float) -> NoiseShape
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateCopy:
+class ReleasedHistogram:
     """One DP histogram: all of it may be published, under its label.
 
     Attributes:
@@ -340,7 +340,7 @@ class PrivateCopy:
         scale: Of the noise, in users.
     """
 
-    parameters: PrivateCopyParameters
+    parameters: HistogramParameters
     facts: ReleaseFacts
     noisy_counts: IntArray
     fitted_users: IntArray
@@ -380,8 +380,8 @@ class PrivateCopy:
 
 
 def release_histogram(
-    histogram: ContributionHistogram, parameters: PrivateCopyParameters, charge: Charge | None = None
-) -> PrivateCopy:
+    histogram: ContributionHistogram, parameters: HistogramParameters, charge: Charge | None = None
+) -> ReleasedHistogram:
     """Draw a DP histogram; every call draws again and spends its epsilon again.
 
     Args:
@@ -390,7 +390,7 @@ def release_histogram(
         charge: Told what the draw guarantees before anything is drawn.
 
     Returns:
-        `PrivateCopy`; a function of the released counts and of public things only.
+        `ReleasedHistogram`; a function of the released counts and of public things only.
 
     Raises:
         InvalidInput: More than `MAX_USERS` users in one bin; nothing was drawn.
@@ -410,7 +410,7 @@ def release_histogram(
     fitted_users = fit_users(release.values, noise_shape, bins.lower)
     release_facts = build_facts(release.epsilon, release.delta)
     copied_histogram = build_histogram(fitted_users, bins)
-    return PrivateCopy(
+    return ReleasedHistogram(
         parameters,
         release_facts,
         read_only(release.values),
@@ -421,7 +421,7 @@ def release_histogram(
 
 
 def add_noise(
-    bin_counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.ChargeBudget | None = None
+    bin_counts: IntArray, parameters: HistogramParameters, charge: mechanisms.ChargeBudget | None = None
 ) -> mechanisms.IntegerRelease:
     """Release the counts with discrete Laplace or Gaussian noise, drawn by OpenDP."""
     epsilon, delta, sensitivity = parameters.epsilon_choice, parameters.delta, parameters.sensitivity

@@ -29,7 +29,7 @@ relation.
 Without a public centre a quarter of epsilon draws the median (each user's rows weigh 1 together; over 0 and a signed
 geometric grid), and the rest one half-width w for both ends, with Q(w) = the share of rows farther than w from it. A
 centre far from all data costs in proportion to its distance, so that centres have weights, too: |c|^-1/2, and |c|^-1
-where the public guess says that there are few users (`CENTRE_POWERS`).
+where the public guess says that there are few users (`PRIOR_POWERS_OF_CENTRE`).
 
 Where users are clamped in place of rows (`dpcore.mean.clamped_users`), user l counts as one row with the value
 centre + min(h, s_l) / h (mean of the rows - centre): the half-width w cuts off those with |z_l| > T = h w. The mean
@@ -60,14 +60,14 @@ from dpcore.private_choice.scores import RESOLUTION, add_prior, compute_interval
 
 GRID_GROWTH = 1.02
 """Widths of the grid are at most so many times the one before."""
-TARGET_MARGIN = 2.0
+TARGET_MARGIN_TIMES_EPSILON = 2.0
 """tau is so many users over epsilon of the draw above 1 / epsilon of the release; between 0 and 4 it matters little."""
 PRIOR_POWER_RANGE = (1.5, 2.5)
 """Least and largest p of the weights w^-p. Below 1.5 the mean error is that of the largest candidates, below 2 the mean
 square is; from 2.5 on nothing is gained."""
-CENTRE_SHARE = 0.25
+EPSILON_SHARE_OF_CENTRE = 0.25
 """Share of epsilon that draws the centre where none is known."""
-CENTRE_POWERS = (0.5, 1.0)
+PRIOR_POWERS_OF_CENTRE = (0.5, 1.0)
 """p of the weights |c|^-p of centres, the second where the data are not `RangeProblem.signal_ratio`.
 
 For 400 users at an epsilon of 0.1, who are not, the table has the mean error of a draw over that of the best range, on
@@ -156,14 +156,14 @@ class RangeProblem:
         """Return the epsilon of each draw of an end."""
         if self.anchor is None:
             # Never above the rest: 3/4 of it may have been rounded up.
-            return math.nextafter((1.0 - CENTRE_SHARE) * self.epsilon, 0.0)
+            return math.nextafter((1.0 - EPSILON_SHARE_OF_CENTRE) * self.epsilon, 0.0)
         is_halved = self.num_ends == 2 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
         return self.epsilon / 2.0 if is_halved else self.epsilon
 
     @property
     def epsilon_of_centre(self) -> float:
         """Return the epsilon of the draw of the centre; without meaning if the centre is known."""
-        return CENTRE_SHARE * self.epsilon
+        return EPSILON_SHARE_OF_CENTRE * self.epsilon
 
     @property
     def centre_sensitivity(self) -> int:
@@ -175,7 +175,7 @@ class RangeProblem:
         """Return tau, the public target of the tail sums, in users."""
         return (
             2.0 if self.clamps_users else 1.0
-        ) / self.epsilon_release + TARGET_MARGIN / self.epsilon_of_end
+        ) / self.epsilon_release + TARGET_MARGIN_TIMES_EPSILON / self.epsilon_of_end
 
     @property
     def signal_ratio(self) -> float | None:
@@ -226,7 +226,9 @@ class RangeProblem:
     def centre_log_prior(self) -> FloatArray:
         """Return the public log weight of each candidate for the centre, larger near 0, shape (c,)."""
         has_few_users = self.signal_ratio is not None and self.signal_ratio < 1.0
-        return np.asarray(-CENTRE_POWERS[has_few_users] * np.log(np.maximum(np.abs(self.centres), self.unit)))
+        return np.asarray(
+            -PRIOR_POWERS_OF_CENTRE[has_few_users] * np.log(np.maximum(np.abs(self.centres), self.unit))
+        )
 
     def list_widths(self, anchor: float) -> FloatArray:
         """Return the distances of the grid that float64 can add to and subtract from the anchor, ascending."""
@@ -279,24 +281,24 @@ def sum_tails(
     # (min(h, s) / h) / s = 1 / max(h, s) users.
     row_order = np.lexsort((-values.values, values.user_codes))
     ordered_values, user_starts = values.values[row_order], values.first_entries
-    num_rows_by_user = values.rows_per_user
-    user_size_per_row = np.repeat(num_rows_by_user, num_rows_by_user)
-    row_ranks = np.arange(1, ordered_values.size + 1) - np.repeat(user_starts, num_rows_by_user)
+    rows_per_user = values.rows_per_user
+    user_size_per_row = np.repeat(rows_per_user, rows_per_user)
+    row_ranks = np.arange(1, ordered_values.size + 1) - np.repeat(user_starts, rows_per_user)
     # A user whose j largest rows lie above adds floor(j 2^20 / max(h, s)): the j-th adds the difference.
-    divisor_by_row = np.maximum(user_size_per_row, max_contributions)
-    added_steps = row_ranks * RESOLUTION // divisor_by_row - (row_ranks - 1) * RESOLUTION // divisor_by_row
+    row_divisors = np.maximum(user_size_per_row, max_contributions)
+    added_steps = row_ranks * RESOLUTION // row_divisors - (row_ranks - 1) * RESOLUTION // row_divisors
     num_ends_up_to = np.searchsorted(ends, ordered_values, side="right")
     tails_above = _sum_above(np.searchsorted(ends, ordered_values, side="left"), added_steps, ends.size)
     return tails_above, _sum_above(num_ends_up_to, added_steps, ends.size)
 
 
-def _sum_above(num_ends_below_by_row: IntArray, added_steps: IntArray, num_candidates: int) -> IntArray:
+def _sum_above(num_ends_below_rows: IntArray, added_steps: IntArray, num_candidates: int) -> IntArray:
     """Sum the steps of the rows above each end, shape (num_candidates,).
 
-    ``num_ends_below_by_row`` says of each row how many ends lie below it. Sums are exact below 2^53.
+    ``num_ends_below_rows`` says of each row how many ends lie below it. Sums are exact below 2^53.
     """
     step_sums = np.bincount(
-        num_ends_below_by_row, weights=added_steps.astype(np.float64), minlength=num_candidates + 1
+        num_ends_below_rows, weights=added_steps.astype(np.float64), minlength=num_candidates + 1
     )
     return np.asarray(np.cumsum(step_sums[::-1])[::-1][1:].astype(np.int64))
 
@@ -309,16 +311,14 @@ def scale_deviations(values: Values, centre: float, max_contributions: int) -> V
         centre: M, public or drawn before.
         max_contributions: h.
     """
-    first_row_indices, num_rows_by_user = values.first_entries, values.rows_per_user
+    first_row_indices, rows_per_user = values.first_entries, values.rows_per_user
     # Divided before the sum, which must not overflow: the draw would fail for some tables only.
-    mean_by_user = np.add.reduceat(
-        values.values / np.repeat(num_rows_by_user, num_rows_by_user), first_row_indices
-    )
-    weight_by_user = np.minimum(num_rows_by_user, max_contributions) / max_contributions
+    user_means = np.add.reduceat(values.values / np.repeat(rows_per_user, rows_per_user), first_row_indices)
+    user_weights = np.minimum(rows_per_user, max_contributions) / max_contributions
     return replace(
         values,
         user_codes=values.user_codes[first_row_indices],
-        values=centre + weight_by_user * (mean_by_user - centre),
+        values=centre + user_weights * (user_means - centre),
     )
 
 
@@ -364,7 +364,7 @@ def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
 
 
 @dataclass(frozen=True)
-class PrivateRange:
+class DrawnRange:
     """A range that was chosen with epsilon-DP and may be published.
 
     Attributes:
@@ -384,7 +384,7 @@ class PrivateRange:
 
 def choose(
     problem: RangeProblem, values: Values | None, charge: Charge | None = None, value_column: str = ""
-) -> PrivateRange:
+) -> DrawnRange:
     """Draw the range: one DP release of both ends, fresh at every call.
 
     Args:
@@ -416,6 +416,6 @@ def choose(
         for end_scores in scores_per_draw
     ]
     lower = anchor if problem.lower is not None else anchor - float(candidate_distances[drawn_indices[0]])
-    return PrivateRange(
+    return DrawnRange(
         lower, anchor + float(candidate_distances[drawn_indices[-1]]), release_facts, problem, value_column
     )

@@ -96,8 +96,14 @@ class SelectionRequest:
         total_epsilon, spent_epsilon = None, 0.0
         if (epsilon_shares := parameters.find_shares(ledger)) is not None:
             total_epsilon, spent_epsilon = parameters.epsilon, epsilon_shares.spent_epsilon
-        p = parameters.divide(ledger)
-        request = cls(p.purpose, p.choice, p.epsilon, p.release_delta, p.setting)
+        divided_parameters = parameters.divide(ledger)
+        request = cls(
+            divided_parameters.purpose,
+            divided_parameters.choice,
+            divided_parameters.epsilon,
+            divided_parameters.release_delta,
+            divided_parameters.setting,
+        )
         return replace(request, total_epsilon=total_epsilon, spent_epsilon=spent_epsilon)
 
     @classmethod
@@ -242,7 +248,7 @@ def convert_to_units(totals: FloatArray, unit_size: float, largest_in_units: int
     if not totals.size:
         return ContributionHistogram.nobody()
     with np.errstate(over="ignore"):
-        num_units_by_user = np.ceil(totals / unit_size * (1.0 - 1e-9))
+        num_units_per_user = np.ceil(totals / unit_size * (1.0 - 1e-9))
     return ContributionHistogram.from_counts(
-        np.clip(num_units_by_user, 1.0, largest_in_units + 1.0).astype(np.int64)
+        np.clip(num_units_per_user, 1.0, largest_in_units + 1.0).astype(np.int64)
     )

@@ -101,7 +101,7 @@ def scale_sums(sums: IntArray, multiples: Sequence[float]) -> IntArray:
 def compute_interval_distance(
     interval_starts: IntArray, interval_stops: IntArray, target_steps: IntArray | float
 ) -> npt.NDArray[Any]:
-    """Compute the distance of a target from the interval [lower, upper], 0 inside.
+    """Compute the distance of each target from its interval in steps, 0 inside.
 
     It changes by no more than these ends do.
     """
@@ -122,7 +122,7 @@ def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsi
 class SumsOverUsers(ABC):
     """A condition that a candidate meets if a sum over users reaches a public target there."""
 
-    def sensitivity(self, neighbours: Neighbours) -> int:
+    def compute_sensitivity(self, neighbours: Neighbours) -> int:
         """Return by how many steps one user can change a distance: each adds between 0 and 1 user."""
         return RESOLUTION
 
@@ -134,20 +134,20 @@ class SumsOverUsers(ABC):
         return count_tails(histogram, candidates) * RESOLUTION
 
     @abstractmethod
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute the sum at which each candidate is best, in steps, shape (c,) or (); it does not depend on data."""
 
-    def distances_from_targets(self, sums: IntArray, candidates: FloatArray) -> IntArray:
+    def compute_target_distances(self, sums: IntArray, candidates: FloatArray) -> IntArray:
         """Compute the distance of each target from [sum without, sum with], given `compute_sums`, shape (..., c)."""
         # Where the sum jumps nowhere, the one row there is stands for both.
-        return compute_interval_distance(sums[..., -1, :], sums[..., 0, :], self.targets(candidates))
+        return compute_interval_distance(sums[..., -1, :], sums[..., 0, :], self.compute_targets(candidates))
 
-    def distances(
+    def compute_distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Compute the distance of each target from the sums, with every user so many times there, shape (n, c)."""
         scaled_sums = scale_sums(self.compute_sums(histogram, candidates), multiples)
-        return self.distances_from_targets(scaled_sums, candidates)
+        return self.compute_target_distances(scaled_sums, candidates)
 
 
 def compute_critical_num_above(a: npt.ArrayLike, k: float) -> FloatArray:
@@ -213,9 +213,9 @@ def compute_distance_if_too_low(a: float, q: float, k: float) -> float:
     return max(q / (k - q) * q - a, 0.0)
 
 
-CAP_ROUNDING = 2**12
+CAP_ROUNDING_STEPS = 2**12
 """Steps that a user may move the distance of a cap beyond 1: float64 holds 2^60 steps to 2^7, a formula to 2^10."""
-DRAW_MARGIN = 2.0
+MAX_MARGIN_TIMES_EPSILON = 2.0
 """A draw of the bound of a sum aims at so many users over its epsilon more, at most; see `RankedSum`."""
 COVERED_RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 """Relations under which the number of rows of a user is private, so that a choice leaks at all."""
@@ -259,7 +259,7 @@ class SmoothMean(MeanCondition, SumsOverUsers):
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute sum_l (1 - h / s_l)_+ in steps, shape (1, c); the shares of users are rounded down."""
-        sizes, num_users_by_size = histogram.sizes, histogram.users
+        sizes, num_users_per_size = histogram.sizes, histogram.users
         step_sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates):
             # Candidates are multiples of 1/8: (1 - h / s) is a ratio of integers.
@@ -268,21 +268,21 @@ class SmoothMean(MeanCondition, SumsOverUsers):
             # At most 8e12 times 2^17 before the division: within 64 bits.
             s = 8 * sizes[first_index_above:]
             step_sums[0, j] = np.dot(
-                num_users_by_size[first_index_above:], (s - h_in_eighths) * (RESOLUTION // 8) // (s // 8)
+                num_users_per_size[first_index_above:], (s - h_in_eighths) * (RESOLUTION // 8) // (s // 8)
             )
         return step_sums
 
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute h / A in steps, shape (c,)."""
         return np.array([to_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the standard error of each threshold, up to a factor, with every user ``multiple`` times there."""
         return np.sqrt(weights.smooth_losses(histogram, bounds).total(self.trade_off * multiple))
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the threshold of least error, without privacy."""
         return weights.best_smooth(histogram, self.trade_off * multiple).bound
 
@@ -297,18 +297,18 @@ class CapMean(MeanCondition):
 
     is_integer = True
 
-    def sensitivity(self, neighbours: Neighbours) -> int:
+    def compute_sensitivity(self, neighbours: Neighbours) -> int:
         """Return by how many steps one user can change a distance: 1 user, 2 if replaced, and some rounding."""
-        return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING
+        return (2 if neighbours is Neighbours.REPLACE_USER else 1) * RESOLUTION + CAP_ROUNDING_STEPS
 
-    def distances(
+    def compute_distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, multiples: Sequence[float] = (1.0,)
     ) -> IntArray:
         """Compute the users to add or remove until each cap is best, in steps, shape (n, c), at most `MAX_DISTANCE`.
 
         Line i has every user ``multiples[i]`` times there. Each distance is rounded down.
         """
-        distance_by_multiple = np.zeros((len(multiples), candidates.size))
+        distances_per_multiple = np.zeros((len(multiples), candidates.size))
         num_users_up_to = np.concatenate(([0], np.cumsum(histogram.users)))
         for j, h in enumerate(candidates):
             cap = int(h)
@@ -320,23 +320,24 @@ class CapMean(MeanCondition):
             a = np.concatenate(([0], np.cumsum(histogram.users[:num_sizes_upto] * added_shares)))
             num_users_below = num_users_up_to[: cap_index + 1] * RESOLUTION
             users_above = (num_users_up_to[-1] - num_users_up_to[[cap_index, num_sizes_upto]]) * RESOLUTION
-            for i, scale in enumerate(multiples):
-                a_below, q, m_below = a[: cap_index + 1] * scale, users_above * scale, num_users_below * scale
+            for i, multiple in enumerate(multiples):
+                a_below, q = a[: cap_index + 1] * multiple, users_above * multiple
+                m_below = num_users_below * multiple
                 distance_too_high = compute_distance_if_too_high(
                     a_below, m_below, added_shares[:cap_index], q[0], k
                 )
-                distance_by_multiple[i, j] = max(
-                    distance_too_high, compute_distance_if_too_low(a[-1] * scale, q[1], k)
+                distances_per_multiple[i, j] = max(
+                    distance_too_high, compute_distance_if_too_low(a[-1] * multiple, q[1], k)
                 )
-        return np.rint(np.minimum(distance_by_multiple, MAX_DISTANCE)).astype(np.int64)
+        return np.rint(np.minimum(distances_per_multiple, MAX_DISTANCE)).astype(np.int64)
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the standard error of each cap, up to a common factor, with every user ``multiple`` times there."""
         return np.sqrt(weights.capped_losses(histogram, bounds).total(self.trade_off * multiple))
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole cap of least error, without privacy."""
         return weights.best_cap(histogram, self.trade_off * multiple).bound
 
@@ -367,25 +368,25 @@ class RankedSum(SumsOverUsers):
     def with_draw_margin(self, epsilon: float) -> RankedSum:
         """Return the condition with the margin that a draw at ``epsilon`` adds.
 
-        That is `DRAW_MARGIN` / epsilon users, or as many again. With p = 3/2 of `choice.SmallFirst` it
+        That is `MAX_MARGIN_TIMES_EPSILON` / epsilon users, or as many again. With p = 3/2 of `choice.SmallFirst` it
         lowers the mean error of a count on the samples and four larger tables by 0, 2, 4 and 8 % at an epsilon of 0.1,
         0.3, 0.5 and 2, and that of one bound for all groups by 2 to 3 %; without the limit a count errs by a third more
         at 0.1.
         """
-        draw_margin = min(DRAW_MARGIN / epsilon, self.price + self.margin)
+        draw_margin = min(MAX_MARGIN_TIMES_EPSILON / epsilon, self.price + self.margin)
         return replace(self, margin=min(self.margin + draw_margin, 1e12))
 
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute price plus margin in steps, shape (): the same for every candidate."""
         return np.asarray(to_steps(Fraction(self.price) + Fraction(self.margin)))
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the bias plus mean noise of each bound over ``multiple``, in rows."""
         return np.asarray(Amounts.from_histogram(histogram).excess(bounds) + self.price / multiple * bounds)
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the T >= 0 of least error, without privacy; 0 if there are too few users."""
         row_amounts = Amounts.from_histogram(histogram)
         price = self.price / multiple
@@ -414,13 +415,13 @@ class RisingPrice(SumsOverUsers):
             problems.between(1e-300, 1e300, scale=self.scale)
             problems.between(-0.999, 9.0, power=self.power)
 
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute the number of users above each candidate if it is best, in steps, shape (c,)."""
         with np.errstate(over="ignore"):
             targets: FloatArray = np.minimum(self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION)
         return np.array([to_steps(float(num_users_above)) for num_users_above in targets], dtype=np.int64)
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute rows cut plus privacy term of each cap, over ``multiple``, in rows; N stays as it is."""
@@ -428,12 +429,13 @@ class RisingPrice(SumsOverUsers):
         privacy_power = self.power + 1.0
         return np.asarray(num_rows_cut + self.scale / multiple * bounds**privacy_power / privacy_power)
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole T of least error, without privacy: the slope changes its sign once."""
 
         def is_at_least_best(cap: int) -> bool:
             """Return True if the next cap is no better."""
-            error_at_cap, error_at_next_cap = self.errors(histogram, np.array([cap, cap + 1.0]), multiple)
+            two_caps = np.array([cap, cap + 1.0])
+            error_at_cap, error_at_next_cap = self.compute_errors(histogram, two_caps, multiple)
             return bool(error_at_cap <= error_at_next_cap)
 
         return 1.0 + bisect.bisect_left(range(1, max(histogram.max_size, 1)), True, key=is_at_least_best)
@@ -460,7 +462,7 @@ class SizeQuantile(SumsOverUsers):
         """Return q in steps, rounded."""
         return round(Fraction(self.share) * RESOLUTION)
 
-    def sensitivity(self, neighbours: Neighbours) -> int:
+    def compute_sensitivity(self, neighbours: Neighbours) -> int:
         """Return by how many steps one user can change a distance: max(q, 1 - q) users, 1 user if one is replaced."""
         if neighbours is Neighbours.REPLACE_USER:
             return RESOLUTION
@@ -475,20 +477,21 @@ class SizeQuantile(SumsOverUsers):
         expected_above = (RESOLUTION - self._share_in_steps) * histogram.num_users
         return super().compute_sums(histogram, candidates) - expected_above
 
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Return 0, shape (): the same for every candidate."""
         return np.asarray(0)
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the rank error of each bound, the share of users by which it misses the quantile.
 
         ``multiple`` is ignored.
         """
-        return np.asarray(self.distances(histogram, bounds)[0] / float(RESOLUTION) / histogram.num_users)
+        distances = self.compute_distances(histogram, bounds)[0]
+        return np.asarray(distances / float(RESOLUTION) / histogram.num_users)
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the quantile itself, without privacy."""
         return float(histogram.quantile(self.share * (1.0 - 1e-12)))
 

@@ -11,7 +11,7 @@ No rule that keeps to this condition can be steady. E and n have the weight of a
 with 10,000 rows among 1,000 with ten makes up half of the table, and the best cap is then that of another table. So two
 public functions of one user's count take the place of what is not bounded.
 
-- A user counts as having at most `ADDITION_LIMIT_RATIO` h rows where a candidate h is looked at.
+- A user counts as having at most `MAX_SIZE_OVER_CANDIDATE` h rows where a candidate h is looked at.
 - Where weights are not scaled so that they sum to 1 again (u_l = min(h, s_l) / n), (S^2 + q S2) / (n S) and n_h / S are
   1, and n has cancelled: F' = 0 where
 
@@ -41,15 +41,15 @@ import numpy as np
 
 from dpcore.common import weights
 from dpcore.common.checks import Problems
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeIndex
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeCounts
 from dpcore.mean.models import BoundCurve, CountsOnly, Numerators
 from dpcore.private_choice.scores import RESOLUTION, CountCondition, MeanCondition, SumsOverUsers, to_steps
 
-ADDITION_LIMIT_RATIO = 2
+MAX_SIZE_OVER_CANDIDATE = 2
 """A user counts as having at most so many times the candidate. At 4 and 10 draws at an epsilon of 0.5 cost up to ten
 times as much: fewer users move the sum as far."""
 
-TABLE_POWER = 2.5
+PRIOR_POWER_OF_TABLE = 2.5
 """Power of the weights of small candidates, `dpcore.private_choice.choice.SmallFirst`. It is larger than for other
 bounds, as fewer users move the sum far. Above 2 the mean square of the error is finite for every public maximum. Mean
 error above the least, in the samples, at an epsilon of the choice of 0.1 and 0.5:
@@ -74,33 +74,33 @@ class TableCondition(MeanCondition, SumsOverUsers):
                 super().__post_init__()
 
     @abstractmethod
-    def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of the module, what a user of s rows adds at h, for s from h to `ADDITION_LIMIT_RATIO` h."""
+    def _compute_additions(self, sizes: FloatArray, h: float) -> FloatArray:
+        """Compute g(s) of the module, what a user of s rows adds at h, for s from h to `MAX_SIZE_OVER_CANDIDATE` h."""
 
     def compute_sums(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
         """Compute sum_l g(s_l) / D_h at each candidate, in steps, shape (1, c); users' shares are rounded down."""
-        sizes, num_users_by_size = histogram.sizes, histogram.users
+        sizes, num_users_per_size = histogram.sizes, histogram.users
         step_sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates.tolist()):
             # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
             # shares are rounded down one by one, before they are added up.
             first_above_index, first_full_index = np.searchsorted(
-                sizes, [h, ADDITION_LIMIT_RATIO * h], side="right"
+                sizes, [h, MAX_SIZE_OVER_CANDIDATE * h], side="right"
             )
             partial_slice = slice(first_above_index, first_full_index)
-            added_shares = self._additions(
+            added_shares = self._compute_additions(
                 sizes[partial_slice].astype(np.float64), h
             ) / self._compute_max_addition(h)
             added_steps = np.floor(np.clip(added_shares, 0.0, 1.0) * RESOLUTION).astype(np.int64)
-            num_full = int(num_users_by_size[first_full_index:].sum())
-            step_sums[0, j] = np.dot(num_users_by_size[partial_slice], added_steps) + RESOLUTION * num_full
+            num_full = int(num_users_per_size[first_full_index:].sum())
+            step_sums[0, j] = np.dot(num_users_per_size[partial_slice], added_steps) + RESOLUTION * num_full
         return step_sums
 
     def _compute_max_addition(self, h: float) -> float:
         """Return D_h, the most that one user adds to the sum at candidate h."""
-        return self.user_share * (ADDITION_LIMIT_RATIO - 1.0) * h + (1.0 - self.user_share) / 2.0
+        return self.user_share * (MAX_SIZE_OVER_CANDIDATE - 1.0) * h + (1.0 - self.user_share) / 2.0
 
-    def targets(self, candidates: FloatArray) -> IntArray:
+    def compute_targets(self, candidates: FloatArray) -> IntArray:
         """Compute h / (A D_h) in steps, shape (c,)."""
         target_fractions = (
             Fraction(h) / (Fraction(self.trade_off) * Fraction(self._compute_max_addition(h)))
@@ -125,17 +125,17 @@ class TableCap(TableCondition):
 
     is_integer = True
 
-    def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of a cap at candidate h, for sizes from h to `ADDITION_LIMIT_RATIO` h."""
+    def _compute_additions(self, sizes: FloatArray, h: float) -> FloatArray:
+        """Compute g(s) of a cap at candidate h, for sizes from h to `MAX_SIZE_OVER_CANDIDATE` h."""
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the root mean squared error of each cap, up to a factor, with every user ``multiple`` times there."""
-        return np.sqrt(self._build_model(histogram, multiple).capped(bounds).variance)
+        return np.sqrt(self._build_model(histogram, multiple).measure_capped(bounds).squared_error)
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole cap of least error, without privacy."""
         return self._build_model(histogram, multiple).cap_curve.minimise(is_integer=True).bound
 
@@ -151,21 +151,21 @@ class TableSmooth(TableCondition):
 
     is_integer = False
 
-    def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
-        """Compute g(s) of smooth weights at candidate h, for sizes from h to `ADDITION_LIMIT_RATIO` h."""
+    def _compute_additions(self, sizes: FloatArray, h: float) -> FloatArray:
+        """Compute g(s) of smooth weights at candidate h, for sizes from h to `MAX_SIZE_OVER_CANDIDATE` h."""
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
-    def errors(
+    def compute_errors(
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the root mean squared error of each threshold, up to a factor, for ``multiple`` times the users."""
-        return np.sqrt(self._curve(histogram, multiple).error(bounds))
+        return np.sqrt(self._build_curve(histogram, multiple).compute_errors(bounds))
 
-    def best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
+    def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the threshold of least error, without privacy."""
-        return self._curve(histogram, multiple).minimise(is_integer=False).bound
+        return self._build_curve(histogram, multiple).minimise(is_integer=False).bound
 
-    def _curve(self, histogram: ContributionHistogram, multiple: float) -> BoundCurve:
+    def _build_curve(self, histogram: ContributionHistogram, multiple: float) -> BoundCurve:
         """Build the curve of the error over the threshold, from that of caps.
 
         It has sum_l k_l^2 / s_l in place of sum_l k_l, as no row is drawn.
@@ -173,18 +173,18 @@ class TableSmooth(TableCondition):
         model = self._build_model(histogram, multiple)
         row_variance_weight = self.trade_off * multiple * (1.0 - self.user_share)
 
-        def compute_error(h: FloatArray, size_index: SizeIndex) -> FloatArray:
+        def compute_error(h: FloatArray, num_sizes_up_to: SizeCounts) -> FloatArray:
             """Compute the squared error at each threshold, up to a factor."""
             squared_weights = weights.smooth_losses(histogram, h).squared_weights
             return np.asarray(
-                model.capped(h, size_index).variance
+                model.measure_capped(h, num_sizes_up_to).squared_error
                 + row_variance_weight * (squared_weights - 1.0 / histogram.kept_rows(h))
             )
 
-        cap_numerators, compute_sums_at_sizes = model.cap_curve.numerators, histogram.compute_sums_at_sizes()
+        cap_numerators, sums_at_sizes = model.cap_curve.numerators, histogram.compute_sums_at_sizes()
         num_users_above, inverse_sums = (
-            compute_sums_at_sizes.users_above[:-1],
-            compute_sums_at_sizes.inverse_above[:-1],
+            sums_at_sizes.users_above[:-1],
+            sums_at_sizes.inverse_above[:-1],
         )
         linear_terms = cap_numerators.linear_terms - row_variance_weight * num_users_above
         square_terms = cap_numerators.square_terms + row_variance_weight * inverse_sums
@@ -201,5 +201,7 @@ def compute_least_error(
 ) -> float:
     """Compute the least error of all bounds of the condition's kind, with every user ``multiple`` times there."""
     return float(
-        condition.errors(histogram, np.array([condition.best_bound(histogram, multiple)]), multiple)[0]
+        condition.compute_errors(
+            histogram, np.array([condition.find_best_bound(histogram, multiple)]), multiple
+        )[0]
     )

@@ -2,10 +2,10 @@
 
 from dpcore.quantile.mechanism import (
     QuantileProblem,
+    compute_output,
+    compute_standard_error,
     compute_subsample_errors,
     list_assumptions,
-    output,
-    standard_error,
 )
 from dpcore.quantile.parameters import choose_defaults
 from dpcore.quantile.rows import QuantileOutput, WeightKind

@@ -42,7 +42,7 @@ class Base(Protocol):
     def find_points_at_shares(
         self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
     ) -> FloatArray:
-        """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
+        """Return the point of each interval (of positive probability) below which ``shares`` of its mass lie."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +141,8 @@ class HistogramBase:
         return np.asarray(np.clip(a + np.asarray(shares) * (b - a), a, b))
 
 
-def uniform_base(lower: float, upper: float) -> HistogramBase:
-    """Return the uniform distribution on [low, high].
+def build_uniform_base(lower: float, upper: float) -> HistogramBase:
+    """Build the uniform distribution on [lower, upper].
 
     Raises:
         InvalidInput: Not finite, or ``lower`` not below ``upper``.
@@ -203,8 +203,8 @@ class CandidateBase:
 
 # Gauss-Legendre nodes for intervals on which the normal density hardly bends: relative error below 1e-15
 # where (length in standard deviations) * max(1, distance of its middle from the mean) <= 0.1.
-_NODES, _WEIGHTS = (np.array(x) for x in np.polynomial.legendre.leggauss(6))
-_NARROW = 0.1
+_GAUSS_NODES, _GAUSS_WEIGHTS = (np.array(x) for x in np.polynomial.legendre.leggauss(6))
+_MAX_NARROW_WIDTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -259,13 +259,13 @@ class NormalBase:
     @staticmethod
     def _find_narrow(a: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
         """Return which intervals are so narrow that the quadrature rule is exact on them."""
-        return np.asarray((b - a) * np.maximum(1.0, np.abs(a)) <= _NARROW)
+        return np.asarray((b - a) * np.maximum(1.0, np.abs(a)) <= _MAX_NARROW_WIDTH)
 
     @staticmethod
     def _evaluate_nodes(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return middles, half lengths, and the density at the nodes (last axis) over that of the middle."""
         midpoints, half_widths = (a + b) / 2.0, (b - a) / 2.0
-        t = half_widths[..., None] * _NODES
+        t = half_widths[..., None] * _GAUSS_NODES
         return midpoints, half_widths, np.exp(-t * (midpoints[..., None] + t / 2.0))
 
     def log_mass(self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike) -> FloatArray:
@@ -282,7 +282,7 @@ class NormalBase:
         midpoints, half_widths, node_densities = self._evaluate_nodes(a[narrow_mask], b[narrow_mask])
         with np.errstate(divide="ignore"):
             log_middle_masses = np.log(half_widths) - midpoints**2 / 2.0 - math.log(2.0 * math.pi) / 2.0
-            log_masses[narrow_mask] = log_middle_masses + np.log(node_densities @ _WEIGHTS)
+            log_masses[narrow_mask] = log_middle_masses + np.log(node_densities @ _GAUSS_WEIGHTS)
         # log(Phi(b) - Phi(a)) in logs throughout, as both may underflow. They are far enough apart here not to
         # cancel.
         log_upper, log_lower = log_ndtr(b[~narrow_mask]), log_ndtr(a[~narrow_mask])
@@ -295,7 +295,7 @@ class NormalBase:
         narrow_mask = self._find_narrow(a, b)
         z = np.empty(a.shape)
         midpoints, half_widths, node_densities = self._evaluate_nodes(a[narrow_mask], b[narrow_mask])
-        node_means = ((node_densities * _NODES) @ _WEIGHTS) / (node_densities @ _WEIGHTS)
+        node_means = ((node_densities * _GAUSS_NODES) @ _GAUSS_WEIGHTS) / (node_densities @ _GAUSS_WEIGHTS)
         z[narrow_mask] = midpoints + half_widths * node_means
         # (phi(a) - phi(b)) / mass, both sides over phi(b): the mean of a normal variable within [a, b].
         wide_a, wide_b = a[~narrow_mask], b[~narrow_mask]
@@ -308,7 +308,7 @@ class NormalBase:
     def find_points_at_shares(
         self, lower_ends: npt.ArrayLike, upper_ends: npt.ArrayLike, shares: npt.ArrayLike
     ) -> FloatArray:
-        """Return the point of each interval (of positive probability) at the share ``shares`` of its mass."""
+        """Return the point of each interval (of positive probability) below which ``shares`` of its mass lie."""
         from scipy.special import log_ndtr, ndtri_exp
 
         a, b, mirrored_mask = self._mirror(lower_ends, upper_ends)

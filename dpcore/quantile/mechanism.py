@@ -75,7 +75,7 @@ _COMMON_ASSUMPTIONS = (
 DEFAULT_SUBSAMPLES = 400
 """Subsamples of a cap's averages."""
 MAX_SUBSAMPLES = 10_000
-_ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
+_MAX_SUBSAMPLE_CELLS = 4_000_000  # Rows times subsamples.
 
 
 ASSUMPTIONS_BY_PROGRAM = {
@@ -121,7 +121,7 @@ class QuantileProblem:
         first_seed: Seed of the first random subsample under a cap; the next ones count up. A subsample does not
             depend on the values, and the rows kept under a smaller cap are among those under a larger one.
         num_subsamples: Number of subsamples that the figures of a cap are averaged over, 1 to `MAX_SUBSAMPLES`; None
-            for `DEFAULT_SUBSAMPLES`, or as few as `FEWEST_SUBSAMPLES` of many rows. Smooth weights draw none.
+            for `DEFAULT_SUBSAMPLES`, or as few as `MIN_SUBSAMPLES` of many rows. Smooth weights draw none.
         neighbours: What epsilon protects: one of `NEIGHBOURS`.
         program: The program whose mechanism answers, with the base that `programs.lay_base` has for it; by default the
             paper's. Programs other than `programs.WEIGHTED_PROGRAMS` take caps alone, and protect users who come or go;
@@ -164,7 +164,7 @@ class QuantileProblem:
         """Return the rows, sorted; computed once."""
         num_rows = self.values.values.size
         num_orders = self.num_subsamples or choose_num_subsamples(
-            _ROWS_OF_SUBSAMPLES, num_rows, DEFAULT_SUBSAMPLES
+            _MAX_SUBSAMPLE_CELLS, num_rows, DEFAULT_SUBSAMPLES
         )
         return Rows(self.values, self.base, self.first_seed, num_orders)
 
@@ -188,12 +188,12 @@ class QuantileProblem:
         """Return the same question and subsamples under another base distribution; the rows are sorted again."""
         changed_problem = replace(self, base=base)
         # Random orders are of rows sorted by value, which no base changes.
-        return changed_problem.with_changes(changed_problem.rows.with_draws(self.rows.draws))
+        return changed_problem.with_changes(changed_problem.rows.with_orders(self.rows.random_orders))
 
     def with_subsamples(self, num_subsamples: int) -> QuantileProblem:
         """Return the same question with a cap's figures averaged over so many subsamples, without sorting again."""
-        changed_draws = replace(self.rows.draws, num_orders=num_subsamples)
-        return self.with_changes(self.rows.with_draws(changed_draws), num_subsamples=num_subsamples)
+        changed_orders = replace(self.rows.random_orders, num_orders=num_subsamples)
+        return self.with_changes(self.rows.with_orders(changed_orders), num_subsamples=num_subsamples)
 
     @property
     def trial_name(self) -> str:
@@ -203,7 +203,7 @@ class QuantileProblem:
     def count_trials(self, weight_kind: WeightKind, bound: float) -> int:
         """Return how many subsamples, of a tree simulated releases, an error is averaged over; 1 if it is exact."""
         if self.program in TREE_PROGRAMS:
-            return self.rows.draws.num_orders * count_trials(self.rows)
+            return self.rows.random_orders.num_orders * count_trials(self.rows)
         return self.rows.count_subsamples(weight_kind, bound)
 
     @property
@@ -232,10 +232,10 @@ class QuantileProblem:
 
         Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
         """
-        return self.with_changes(self.rows.with_draws(self.rows.draws.search_draws))
+        return self.with_changes(self.rows.with_orders(self.rows.random_orders.search_orders))
 
 
-def output(problem: QuantileProblem, weight_kind: WeightKind, bound: float) -> QuantileOutput:
+def compute_output(problem: QuantileProblem, weight_kind: WeightKind, bound: float) -> QuantileOutput:
     """Return the distribution of the answer under a bound h: exact, or of a tree simulated.
 
     Args:
@@ -249,10 +249,10 @@ def output(problem: QuantileProblem, weight_kind: WeightKind, bound: float) -> Q
 
     Source: Epasto et al. 2020, algorithm 4.
     """
-    return outputs([problem], weight_kind, bound)[0]
+    return compute_problem_outputs([problem], weight_kind, bound)[0]
 
 
-def outputs(
+def compute_problem_outputs(
     problems: Sequence[QuantileProblem], weight_kind: WeightKind, bound: float
 ) -> tuple[QuantileOutput, ...]:
     """Return the distribution of the answer for each of several questions on the same rows, which are ranked once."""
@@ -261,7 +261,7 @@ def outputs(
     if problems[0].program in TREE_PROGRAMS:
         return tuple(_simulate_output(problem, bound) for problem in problems)
     if _differ_in_ties(problems):
-        return tuple(output(problem, weight_kind, bound) for problem in problems)
+        return tuple(compute_output(problem, weight_kind, bound) for problem in problems)
     num_subsamples = rows.count_subsamples(weight_kind, bound)
     rank_sums = np.zeros(rows.shares_below.shape)
     log_density_sums = [np.full(rows.shares_below.shape, -np.inf) for _ in problems]
@@ -376,13 +376,15 @@ def _simulate_output(problem: QuantileProblem, bound: float) -> QuantileOutput:
     )
 
 
-def standard_error(error_by_trial: FloatArray, weight_kind: WeightKind, bound: float, rows: Rows) -> float:
-    """Return the standard error of the mean of ``error_by_trial``, one per subsample or simulated release.
+def compute_standard_error(
+    trial_errors: FloatArray, weight_kind: WeightKind, bound: float, rows: Rows
+) -> float:
+    """Return the standard error of the mean of ``trial_errors``, one per subsample or simulated release.
 
     0 if one error is there because it is exact; NaN if it is there because only one subsample was drawn.
     """
-    if error_by_trial.size > 1:
-        return float(np.std(error_by_trial, ddof=1)) / math.sqrt(error_by_trial.size)
+    if trial_errors.size > 1:
+        return float(np.std(trial_errors, ddof=1)) / math.sqrt(trial_errors.size)
     return 0.0 if weight_kind is WeightKind.SMOOTH or bound >= rows.histogram.max_size else math.nan
 
 
@@ -450,7 +452,7 @@ def compute_outputs(
     Raises:
         InvalidInput: A figure is out of its range.
     """
-    return outputs(split_epsilon(problem, quantiles), weight_kind, bound)
+    return compute_problem_outputs(split_epsilon(problem, quantiles), weight_kind, bound)
 
 
 def split_epsilon(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantileProblem]:

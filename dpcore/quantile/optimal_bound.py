@@ -24,9 +24,9 @@ from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import (
     QuantileProblem,
     check_bound,
+    compute_standard_error,
     compute_subsample_errors,
     split_epsilon,
-    standard_error,
 )
 from dpcore.quantile.programs import BIGQUERY_ROWS
 from dpcore.quantile.rows import WeightKind
@@ -65,7 +65,7 @@ class RankErrors:
         )
 
 
-def rank_errors(
+def compute_rank_errors(
     problem: QuantileProblem,
     weight_kind: WeightKind,
     bounds: npt.ArrayLike,
@@ -95,13 +95,13 @@ def rank_errors(
     for bound in h:
         check_bound(weight_kind, float(bound))
     expected_errors, standard_errors = np.empty(h.shape), np.empty(h.shape)
-    for k, bound in enumerate(h.tolist()):
+    for i, bound in enumerate(h.tolist()):
         if should_stop():
-            return RankErrors(h[:k], expected_errors[:k], standard_errors[:k], is_cancelled=True)
-        errors_by_subsample = compute_subsample_errors(quantile_problems, weight_kind, bound)
-        expected_errors[k] = np.mean(errors_by_subsample)
-        standard_errors[k] = standard_error(errors_by_subsample, weight_kind, bound, problem.rows)
-        progress((k + 1) / h.size)
+            return RankErrors(h[:i], expected_errors[:i], standard_errors[:i], is_cancelled=True)
+        trial_errors = compute_subsample_errors(quantile_problems, weight_kind, bound)
+        expected_errors[i] = np.mean(trial_errors)
+        standard_errors[i] = compute_standard_error(trial_errors, weight_kind, bound, problem.rows)
+        progress((i + 1) / h.size)
     return RankErrors(h, expected_errors, standard_errors)
 
 
@@ -172,14 +172,16 @@ def best_bound(
     search_problem = problem.with_search_subsamples() if weight_kind is WeightKind.CAP else problem
     tries_all = weight_kind is WeightKind.CAP and max_size - min_size < max_tried_caps
 
-    def evaluate(tried_bounds: FloatArray, progress_before: float) -> RankErrors:
+    def compute_tried_errors(tried_bounds: FloatArray, progress_before: float) -> RankErrors:
         """Compute the errors of bounds on the subsamples of the search, after a progress of ``progress_before``."""
 
-        def report(evaluation_progress: float) -> None:
+        def report_share(evaluation_progress: float) -> None:
             """Report the share of the whole search that is done."""
             progress(progress_before + evaluation_progress * (1.0 if tries_all else 0.5))
 
-        return rank_errors(search_problem, weight_kind, tried_bounds, report, should_stop, quantiles)
+        return compute_rank_errors(
+            search_problem, weight_kind, tried_bounds, report_share, should_stop, quantiles
+        )
 
     grid_bounds = (
         np.arange(min_size, max_size + 1.0)
@@ -189,7 +191,7 @@ def best_bound(
     if problem.program is Program.BIGQUERY:
         grid_bounds, tries_all = np.array([float(BIGQUERY_ROWS)]), True
     # The unbounded case first: it is there whenever anything is.
-    tried_errors = coarse_errors = evaluate(grid_bounds[::-1], 0.0)
+    tried_errors = coarse_errors = compute_tried_errors(grid_bounds[::-1], 0.0)
     # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
     if not (tries_all or coarse_errors.is_cancelled or grid_bounds.size < 3):
         best_index = int(np.argmin(coarse_errors.expected_errors))
@@ -199,15 +201,15 @@ def best_bound(
         finer_grid = _build_grid(weight_kind, next_smaller_bound, next_larger_bound, num_bounds)
         finer_bounds = np.setdiff1d(finer_grid, grid_bounds)
         if finer_bounds.size:
-            tried_errors = coarse_errors.with_more(evaluate(finer_bounds, 0.5))
+            tried_errors = coarse_errors.with_more(compute_tried_errors(finer_bounds, 0.5))
     if not tried_errors.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
-        tried_errors = rank_errors(search_problem, weight_kind, grid_bounds[-1:], quantiles=quantiles)
+        tried_errors = compute_rank_errors(search_problem, weight_kind, grid_bounds[-1:], quantiles=quantiles)
         tried_errors = replace(tried_errors, is_cancelled=True)
     quantile_choice = _build_choice(search_problem, weight_kind, tried_errors, tries_all)
     if weight_kind is WeightKind.SMOOTH:
         return quantile_choice
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
-    errors_of_best = rank_errors(problem, weight_kind, quantile_choice.bound, quantiles=quantiles)
+    errors_of_best = compute_rank_errors(problem, weight_kind, quantile_choice.bound, quantiles=quantiles)
     num_subsamples = problem.count_trials(weight_kind, quantile_choice.bound)
     trials_sentence = (
         f" The error is the average over {num_subsamples:,} other ones." if num_subsamples > 1 else ""
@@ -293,16 +295,16 @@ def compute_base_errors(
     Raises:
         InvalidInput: ``bound`` cannot be one of its kind.
     """
-    error_by_base = np.full(len(bases), np.nan)
+    base_errors = np.full(len(bases), np.nan)
     for k, base in enumerate(bases):
         if should_stop():
             break
         base_problem = problem.with_base(base)
-        error_by_base[k] = rank_errors(base_problem, weight_kind, bound, quantiles=quantiles).expected_errors[
-            0
-        ]
+        base_errors[k] = compute_rank_errors(
+            base_problem, weight_kind, bound, quantiles=quantiles
+        ).expected_errors[0]
         progress((k + 1) / len(bases))
-    return error_by_base
+    return base_errors
 
 
 def compute_base_mass(problem: QuantileProblem, alpha: float) -> float:

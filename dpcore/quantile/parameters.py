@@ -29,7 +29,7 @@ from dpcore.common.programs import Program
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
-from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, uniform_base
+from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, build_uniform_base
 from dpcore.quantile.mechanism import compute_user_reach
 from dpcore.quantile.optimal_bound import RankBound, compute_trade_off
 from dpcore.quantile.programs import BEST_OF, BIGQUERY_ROWS, WEIGHTED_PROGRAMS, divide_epsilon, lay_base
@@ -319,7 +319,7 @@ class QuantileParameters(Parameters):
             return NormalBase(self.center + 4.0 * shift * self.spread, self.spread * stretch)
         if self.base is BaseKind.UNIFORM:
             bin_edges, bin_masses = np.array(self._range_ends), np.ones(1)
-            uniform_base(*self._range_ends)  # Its words for ends in the wrong order.
+            build_uniform_base(*self._range_ends)  # Its words for ends in the wrong order.
         else:
             bin_edges = np.array(_read_numbers(Problems(), "edges", self.edges) or ())
             bin_masses = np.array(_read_numbers(Problems(), "masses", self.masses) or ())

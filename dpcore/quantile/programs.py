@@ -22,7 +22,7 @@ import numpy.typing as npt
 from dpcore.code import with_opendp, with_python
 from dpcore.common.programs import Program
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.quantile.base_distribution import Base, CandidateBase, uniform_base
+from dpcore.quantile.base_distribution import Base, CandidateBase, build_uniform_base
 from dpcore.quantile.rows import Rows
 
 WEIGHTED_PROGRAMS = (Program.PYTHON, Program.BEST)
@@ -35,12 +35,12 @@ TREE_PROGRAMS = (Program.PIPELINEDP, Program.BIGQUERY)
 """The programs whose error is simulated."""
 BIGQUERY_ROWS = 5
 """The rows of a user that BigQuery counts at most, drawn at random: kPerUserArrayAggLimit of ZetaSQL's rewriter."""
-_HEIGHT, _BRANCHES = 4, 16
-_NUM_LEAVES = _BRANCHES**_HEIGHT
+_TREE_HEIGHT, _NUM_BRANCHES = 4, 16
+_NUM_LEAVES = _NUM_BRANCHES**_TREE_HEIGHT
 _MIN_COUNT_SHARE = 0.005
 """Children below this share of their siblings' noisy sum count as empty; quantiles are held as far from 0 and 1."""
 _QUANTILE_TOLERANCE = 1e-6
-_TRIALS, _TRIALS_PER_SUBSAMPLE = 1000, 25
+_MAX_TRIALS, _TRIALS_PER_SUBSAMPLE = 1000, 25
 """Simulated releases of a tree: at least so many in all, and so many for each random choice of rows."""
 
 
@@ -53,7 +53,7 @@ def lay_base(program: Program, lower: float, upper: float) -> Base:
         num_steps = with_python.NUM_CANDIDATES
         step_positions = np.arange(num_steps) + 0.5
     else:
-        return uniform_base(lower, upper)
+        return build_uniform_base(lower, upper)
     return CandidateBase.build_even(np.unique(lower + (upper - lower) * step_positions / num_steps))
 
 
@@ -65,10 +65,10 @@ def divide_epsilon(program: Program, epsilon: float, num_quantiles: int) -> floa
 
 
 # Nodes on [0, 1], denser toward 0, where the integrand falls as exp(-u sum p) with a sum of up to the candidates.
-_PANELS = np.concatenate(([0.0], 4.0 ** np.arange(-6.0, 0.5)))
+_PANEL_EDGES = np.concatenate(([0.0], 4.0 ** np.arange(-6.0, 0.5)))
 _GAUSS_NODES, _GAUSS_WEIGHTS = (np.array(x) for x in np.polynomial.legendre.leggauss(8))
-_U_NODES = (_PANELS[:-1, None] + np.diff(_PANELS)[:, None] * (_GAUSS_NODES + 1.0) / 2.0).ravel()
-_U_WEIGHTS = (np.diff(_PANELS)[:, None] * _GAUSS_WEIGHTS / 2.0).ravel()
+_U_NODES = (_PANEL_EDGES[:-1, None] + np.diff(_PANEL_EDGES)[:, None] * (_GAUSS_NODES + 1.0) / 2.0).ravel()
+_U_WEIGHTS = (np.diff(_PANEL_EDGES)[:, None] * _GAUSS_WEIGHTS / 2.0).ravel()
 # Knots of 1 - p, dense toward 0. Interpolation between them, linear in the root of 1 - p, errs by 1e-5 once integrated.
 _NUM_KNOTS = 257
 _LOG_MIN_RATIO = -36.0
@@ -146,8 +146,9 @@ def simulate_tree(
     """
     rows_before = _find_leaves(rows, *tree_range)
     num_trials_per_subsample = count_trials(rows)
-    noise_of_scale_1 = _draw_noise(rows.draws.first_seed, rows.draws.num_orders * num_trials_per_subsample)
-    answer_places_by_block, first_trial = [], 0
+    num_trials = rows.random_orders.num_orders * num_trials_per_subsample
+    noise_of_scale_1 = _draw_noise(rows.random_orders.first_seed, num_trials)
+    place_blocks, first_trial = [], 0
     for kept_counts in rows.count_kept(max_rows):
         # With no bound to draw for there is one choice of rows, for all trials.
         subsample_indices = np.repeat(np.arange(kept_counts.shape[0]), num_trials_per_subsample)
@@ -156,17 +157,15 @@ def simulate_tree(
         block_noise = np.rint(
             noise_scale * noise_of_scale_1[first_trial : first_trial + subsample_indices.size]
         )
-        answer_places_by_block.append(
-            _walk_tree(rows_before, kept_counts, subsample_indices, quantile, block_noise)
-        )
+        place_blocks.append(_walk_tree(rows_before, kept_counts, subsample_indices, quantile, block_noise))
         first_trial += subsample_indices.size
-    answer_places = np.concatenate(answer_places_by_block)
+    answer_places = np.concatenate(place_blocks)
     return np.asarray((1.0 - answer_places) * tree_range[0] + answer_places * tree_range[1])
 
 
 def count_trials(rows: Rows) -> int:
     """Return the number of simulated releases of a tree for each random choice of rows."""
-    return max(_TRIALS_PER_SUBSAMPLE, -(-_TRIALS // rows.draws.num_orders))
+    return max(_TRIALS_PER_SUBSAMPLE, -(-_MAX_TRIALS // rows.random_orders.num_orders))
 
 
 def _find_leaves(rows: Rows, lower: float, upper: float) -> IntArray:
@@ -179,7 +178,7 @@ def _find_leaves(rows: Rows, lower: float, upper: float) -> IntArray:
 @functools.lru_cache(maxsize=2)
 def _draw_noise(seed: int, num_trials: int) -> FloatArray:
     """Draw Laplace noise of scale 1 for the children on each level of a walk, shape (trials, levels, children)."""
-    return np.random.default_rng((seed, 1)).laplace(size=(num_trials, _HEIGHT, _BRANCHES))
+    return np.random.default_rng((seed, 1)).laplace(size=(num_trials, _TREE_HEIGHT, _NUM_BRANCHES))
 
 
 def _walk_tree(
@@ -203,9 +202,9 @@ def _walk_tree(
     node_quantiles = np.full(num_trials, min(max(quantile, _MIN_COUNT_SHARE), 1.0 - _MIN_COUNT_SHARE))
     # Invariant: the quantile is `node_quantiles` of the way through a node, by its start and size in leaves. A walk
     # whose children look empty stays where it is.
-    for level in range(_HEIGHT):
-        child_size = _NUM_LEAVES // _BRANCHES ** (level + 1)
-        child_ends = node_starts[:, None] + child_size * np.arange(_BRANCHES + 1)
+    for level in range(_TREE_HEIGHT):
+        child_size = _NUM_LEAVES // _NUM_BRANCHES ** (level + 1)
+        child_ends = node_starts[:, None] + child_size * np.arange(_NUM_BRANCHES + 1)
         rows_before_end = rows_before[np.minimum(child_ends, _NUM_LEAVES)]
         noisy_counts = (
             np.diff(kept_counts[subsample_indices[:, None], rows_before_end], axis=1) + level_noise[:, level]
@@ -213,13 +212,13 @@ def _walk_tree(
         total_counts = noisy_counts.sum(axis=1)
         filled_counts = np.where(noisy_counts >= total_counts[:, None] * _MIN_COUNT_SHARE, noisy_counts, 0.0)
         filled_total = filled_counts.sum(axis=1)
-        goes_deeper = (node_sizes == child_size * _BRANCHES) & (total_counts > 0.0) & (filled_total > 0.0)
+        goes_deeper = (node_sizes == child_size * _NUM_BRANCHES) & (total_counts > 0.0) & (filled_total > 0.0)
         cumulated_counts = np.cumsum(filled_counts, axis=1)
         target_counts = filled_total * (node_quantiles - _QUANTILE_TOLERANCE)
         child_indices = np.argmax(cumulated_counts >= target_counts[:, None], axis=1)
         counts_up_to_child, child_counts = (
-            counts_by_child[np.arange(num_trials), child_indices]
-            for counts_by_child in (cumulated_counts, noisy_counts)
+            counts_per_child[np.arange(num_trials), child_indices]
+            for counts_per_child in (cumulated_counts, noisy_counts)
         )
         counts_before_child = counts_up_to_child - child_counts
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -17,14 +17,14 @@ from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base
 
-SEARCH_SUBSAMPLES = 50
+MAX_SEARCH_SUBSAMPLES = 50
 """Subsamples of a search, other ones than those of the averages."""
-FEWEST_SUBSAMPLES = 8
+MIN_SUBSAMPLES = 8
 """Fewest subsamples of many rows."""
-_ROWS_OF_SEARCH = 1_000_000  # Rows times subsamples; with more, a search would take minutes.
-_SUBSAMPLE_CELLS = 40_000  # Rows times subsamples of one pass: its arrays stay in the processor's cache.
-_KEPT_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.
-_KEPT_COUNTS, _LARGEST_COUNT = 8_000_000, 2**16 - 1
+_MAX_SEARCH_CELLS = 1_000_000  # Rows times subsamples; with more, a search would take minutes.
+_CELLS_PER_PASS = 40_000  # Rows times subsamples of one pass: its arrays stay in the processor's cache.
+_MAX_CACHED_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.
+_MAX_CACHED_COUNTS, _MAX_COUNT = 8_000_000, 2**16 - 1
 """Intervals times subsamples up to which counts of kept rows stay, 32 MB with ties; the most rows that they count."""
 RANK_ROUNDING = 1e-12  # F - q is a difference of rounded numbers: 0.55 - 0.5 > 0.05 in float64.
 
@@ -39,13 +39,13 @@ class WeightKind(enum.Enum):
 def choose_num_subsamples(num_cells: int, num_rows: int, max_num_subsamples: int) -> int:
     """Return how many subsamples fit into ``num_cells`` cells of rows times subsamples.
 
-    At least `FEWEST_SUBSAMPLES`, which is enough for a spread, but never more than ``max_num_subsamples``.
+    At least `MIN_SUBSAMPLES`, which is enough for a spread, but never more than ``max_num_subsamples``.
     """
-    return min(max(num_cells // num_rows, FEWEST_SUBSAMPLES), max_num_subsamples)
+    return min(max(num_cells // num_rows, MIN_SUBSAMPLES), max_num_subsamples)
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class RandomOrders:
     """Random orders of each user's rows, all orders equally likely whatever the values.
 
     The order in which the rows of a user came plays no part: a file of other order has the same figures.
@@ -67,10 +67,10 @@ class Draws:
     num_orders: int
 
     @cached_property
-    def search_draws(self) -> Draws:
-        """Return the draws of a search: other seeds than these, and at most `SEARCH_SUBSAMPLES` of them."""
-        max_orders = min(SEARCH_SUBSAMPLES, self.num_orders)
-        num_orders = choose_num_subsamples(_ROWS_OF_SEARCH, self.value_order.size, max_orders)
+    def search_orders(self) -> RandomOrders:
+        """Return the draws of a search: other seeds than these, and at most `MAX_SEARCH_SUBSAMPLES` of them."""
+        max_orders = min(MAX_SEARCH_SUBSAMPLES, self.num_orders)
+        num_orders = choose_num_subsamples(_MAX_SEARCH_CELLS, self.value_order.size, max_orders)
         return replace(self, first_seed=self.first_seed + self.num_orders, num_orders=num_orders)
 
     def find_positions(self, first_subsample: int, stop_subsample: int) -> npt.NDArray[np.int32]:
@@ -78,7 +78,7 @@ class Draws:
 
         Shape (subsamples, n).
         """
-        if self.num_orders * self.value_order.size > _KEPT_CELLS:
+        if self.num_orders * self.value_order.size > _MAX_CACHED_CELLS:
             return self._sample_orders(first_subsample, stop_subsample)
         return self._all_orders[first_subsample:stop_subsample]
 
@@ -91,22 +91,24 @@ class Draws:
     def _places(self) -> IntArray:
         """Return the place of each row, in value order, when every user's rows are sorted by value."""
         user_indices = np.repeat(np.arange(self.rows_per_user.size), self.rows_per_user)
-        place_by_row = np.empty(self.value_order.size, dtype=np.int64)
-        place_by_row[np.argsort(user_indices[self.value_order], kind="stable")] = np.arange(place_by_row.size)
-        return place_by_row
+        places_of_rows = np.empty(self.value_order.size, dtype=np.int64)
+        places_of_rows[np.argsort(user_indices[self.value_order], kind="stable")] = np.arange(
+            places_of_rows.size
+        )
+        return places_of_rows
 
     def _sample_orders(self, first_seed_offset: int, stop_seed_offset: int) -> npt.NDArray[np.int32]:
         """Draw the random position of each row within its user for the seeds from first to stop, shape (seeds, n)."""
         user_indices = np.repeat(np.arange(self.rows_per_user.size), self.rows_per_user)
         indices_in_user = np.arange(user_indices.size) - np.repeat(self.starts, self.rows_per_user)
         sorted_positions = np.empty((stop_seed_offset - first_seed_offset, user_indices.size), dtype=np.int32)
-        position_by_row = np.empty(user_indices.size, dtype=np.int32)
+        row_positions = np.empty(user_indices.size, dtype=np.int32)
         for k in range(first_seed_offset, stop_seed_offset):
             # 1e-6 off the draw, so that user + draw never rounds up to the next user (codes stay below 2e7).
             uniform_draws = np.random.default_rng(self.first_seed + k).random(user_indices.size)
             shuffled_rows = np.argsort(user_indices + uniform_draws * (1.0 - 1e-6))
-            position_by_row[shuffled_rows] = indices_in_user
-            sorted_positions[k - first_seed_offset] = position_by_row[self._places]
+            row_positions[shuffled_rows] = indices_in_user
+            sorted_positions[k - first_seed_offset] = row_positions[self._places]
         return sorted_positions
 
 
@@ -134,7 +136,9 @@ class Rows:
         distinct_values = ordered_values[last_row_indices]
         size_indices = np.searchsorted(self.histogram.sizes, rows_per_user)
         self._size_index = np.repeat(size_indices, rows_per_user)[value_order]
-        self.draws = Draws(first_row_indices, rows_per_user, value_order, first_seed, num_subsamples)
+        self.random_orders = RandomOrders(
+            first_row_indices, rows_per_user, value_order, first_seed, num_subsamples
+        )
         num_rows_up_to = np.concatenate(([0], last_row_indices + 1))
         self._num_rows_below = num_rows_up_to[self._cut(distinct_values, base)]
         # Shared by copies with other draws, as the seed is part of a key.
@@ -163,16 +167,18 @@ class Rows:
             self.ordered_values[min(max(math.ceil(row_share * (1.0 - RANK_ROUNDING) * n), 1), n) - 1]
         )
 
-    def with_draws(self, draws: Draws) -> Rows:
+    def with_orders(self, random_orders: RandomOrders) -> Rows:
         """Return a copy of these sorted rows with other random orders."""
         changed_rows = copy.copy(self)
-        changed_rows.draws = draws
+        changed_rows.random_orders = random_orders
         return changed_rows
 
     def count_subsamples(self, weight_kind: WeightKind, bound: float) -> int:
         """Return the number of subsamples to average over: 1 for smooth weights, and if the cap keeps all rows."""
         return (
-            self.draws.num_orders if weight_kind is WeightKind.CAP and bound < self.histogram.max_size else 1
+            self.random_orders.num_orders
+            if weight_kind is WeightKind.CAP and bound < self.histogram.max_size
+            else 1
         )
 
     def compute_largest_user_weight(self, bound: float) -> float:
@@ -219,11 +225,13 @@ class Rows:
 
     def _count_kept_below(self, bound: float) -> Iterable[tuple[npt.NDArray[Any], ...]]:
         """Return the counts of kept rows as `_take_below` does, in blocks of subsamples; cached if they are few."""
-        block_key = self.draws.first_seed, self.draws.num_orders, bound
+        block_key = self.random_orders.first_seed, self.random_orders.num_orders, bound
         if block_key in self._kept_blocks:
             return self._kept_blocks[block_key]
-        num_cells = self.draws.num_orders * self._num_rows_below.size
-        if (len(self._kept_blocks) + 1) * num_cells > _KEPT_COUNTS or self._size_index.size > _LARGEST_COUNT:
+        num_cells = self.random_orders.num_orders * self._num_rows_below.size
+        if (
+            len(self._kept_blocks) + 1
+        ) * num_cells > _MAX_CACHED_COUNTS or self._size_index.size > _MAX_COUNT:
             return map(self._take_below, self.count_kept(bound))
         kept_blocks = [
             self._take_below(kept_counts.astype(np.uint16)) for kept_counts in self.count_kept(bound)
@@ -234,12 +242,12 @@ class Rows:
     def count_kept(self, cap: float) -> Iterator[npt.NDArray[np.int32]]:
         """Yield how many of the first i rows, by value, a cap keeps, in blocks of shape (subsamples, n + 1)."""
         num_rows, num_subsamples = self._size_index.size, self.count_subsamples(WeightKind.CAP, cap)
-        block_size = max(1, _SUBSAMPLE_CELLS // num_rows)
+        block_size = max(1, _CELLS_PER_PASS // num_rows)
         for first_subsample in range(0, num_subsamples, block_size):
             stop_subsample = min(first_subsample + block_size, num_subsamples)
             kept_counts = np.zeros((stop_subsample - first_subsample, num_rows + 1), dtype=np.int32)
             np.cumsum(
-                self.draws.find_positions(first_subsample, stop_subsample) < cap,
+                self.random_orders.find_positions(first_subsample, stop_subsample) < cap,
                 axis=1,
                 out=kept_counts[:, 1:],
             )
@@ -288,7 +296,7 @@ class ThinRows(Rows):
         yield (cumulated_weights[self._num_rows_below] / cumulated_weights[-1])[None, :]
 
 
-_CELLS = 4_000_000
+_CELLS_PER_BLOCK = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,9 +348,9 @@ class QuantileOutput:
         """Return |F - q| on each interval, shape (k,)."""
         return np.abs(self.shares_below - self.quantile)
 
-    def _find_intervals(self, y: FloatArray) -> IntArray:
+    def _find_intervals(self, answers: FloatArray) -> IntArray:
         """Return the index of the interval that holds each y."""
-        return np.clip(np.searchsorted(self.edges, y, side="right") - 1, 0, self.edges.size - 2)
+        return np.clip(np.searchsorted(self.edges, answers, side="right") - 1, 0, self.edges.size - 2)
 
     def log_density(self, y: npt.ArrayLike) -> FloatArray:
         """Return the log density of the answer at y, of its shape; at a value that of the interval to the right."""
@@ -352,20 +360,26 @@ class QuantileOutput:
     def cdf(self, y: npt.ArrayLike) -> FloatArray:
         """Return the probability that the answer is at most y, of the shape of y."""
         answers = np.asarray(y, dtype=np.float64)
-        k = self._find_intervals(answers)
-        partial_masses = np.exp(self.base.log_mass(self.edges[k], answers) + self.log_tilts[k])
-        return np.asarray(np.minimum(self._cumulative_probabilities[k] + partial_masses, 1.0))
+        interval_indices = self._find_intervals(answers)
+        partial_masses = np.exp(
+            self.base.log_mass(self.edges[interval_indices], answers) + self.log_tilts[interval_indices]
+        )
+        return np.asarray(np.minimum(self._cumulative_probabilities[interval_indices] + partial_masses, 1.0))
 
     def find_answers(self, probabilities_below: npt.ArrayLike) -> FloatArray:
         """Return the quantiles of the answer's own distribution at ``probabilities_below`` in (0, 1), any shape."""
-        u = np.asarray(probabilities_below, dtype=np.float64)
-        k = np.searchsorted(self._cumulative_probabilities, u, side="left") - 1
-        k = np.clip(k, 0, self.probabilities.size - 1)
+        probabilities = np.asarray(probabilities_below, dtype=np.float64)
+        interval_indices = np.searchsorted(self._cumulative_probabilities, probabilities, side="left") - 1
+        interval_indices = np.clip(interval_indices, 0, self.probabilities.size - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            interval_shares = (u - self._cumulative_probabilities[k]) / self.probabilities[k]
+            interval_shares = (
+                probabilities - self._cumulative_probabilities[interval_indices]
+            ) / self.probabilities[interval_indices]
         # 0 / 0 where the interval's probability underflows: any point of it will do.
         interval_shares = np.clip(np.nan_to_num(interval_shares, nan=0.5), 0.0, 1.0)
-        return self.base.find_points_at_shares(self.edges[k], self.edges[k + 1], interval_shares)
+        return self.base.find_points_at_shares(
+            self.edges[interval_indices], self.edges[interval_indices + 1], interval_shares
+        )
 
     def find_interval(self, coverage: float = 0.95) -> tuple[float, float]:
         """Return the central interval that holds the answer with probability ``coverage``, in the values' unit."""
@@ -402,13 +416,13 @@ class QuantileOutput:
         """Return the mean density on bins between ascending edges, shape (bins,), for drawing."""
         return np.asarray(np.diff(self.cdf(bin_edges)) / np.diff(bin_edges))
 
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+    def sample(self, num_answers: int, generator: np.random.Generator) -> FloatArray:
         """Draw answers exactly, without a grid and without underflow at any epsilon.
 
         They are for simulations: NumPy's generator is not meant for release.
 
         Args:
-            size: Number of independent answers; the cost is ``size`` times the number of intervals.
+            num_answers: Number of independent answers; the cost is ``num_answers`` times the number of intervals.
             generator: NumPy generator.
 
         Returns:
@@ -416,17 +430,17 @@ class QuantileOutput:
         """
         log_masses = self.log_probabilities
         possible_indices = np.flatnonzero(log_masses > -np.inf)
-        block_size = max(1, _CELLS // possible_indices.size)
-        interval_indices = np.empty(size, dtype=np.int64)
-        for first_answer_index in range(0, size, block_size):
+        block_size = max(1, _CELLS_PER_BLOCK // possible_indices.size)
+        interval_indices = np.empty(num_answers, dtype=np.int64)
+        for first_answer_index in range(0, num_answers, block_size):
             gumbel_noise = generator.gumbel(
-                size=(min(block_size, size - first_answer_index), possible_indices.size)
+                size=(min(block_size, num_answers - first_answer_index), possible_indices.size)
             )
             drawn_indices = np.argmax(log_masses[possible_indices] + gumbel_noise, axis=1)
             interval_indices[first_answer_index : first_answer_index + block_size] = possible_indices[
                 drawn_indices
             ]
-        interval_shares = generator.random(size)
+        interval_shares = generator.random(num_answers)
         return self.base.find_points_at_shares(
             self.edges[interval_indices], self.edges[interval_indices + 1], interval_shares
         )

@@ -25,7 +25,7 @@ from dpcore.regression.problem import RegressionProblem
 
 
 @dataclass(frozen=True, eq=False)
-class Draw:
+class ReleasedCoefficients:
     """Released coefficients as they were drawn, kept so that they are never drawn again unasked.
 
     Attributes:
@@ -121,7 +121,7 @@ def draw_coefficients(
     labels: npt.ArrayLike,
     lower: float = 0.0,
     charge: Charge | None = None,
-) -> Draw:
+) -> ReleasedCoefficients:
     """Release the coefficients with fresh Laplace noise; every call spends epsilon again.
 
     Args:
@@ -153,7 +153,7 @@ def draw_coefficients(
         problem.epsilon,
         None if charge is None else lambda epsilon, _: charge(_build_facts(epsilon)),
     )
-    return Draw(
+    return ReleasedCoefficients(
         problem.digest, problem.feature_names, coefficients_release, standard_errors, interval_half_widths
     )
 
@@ -265,7 +265,7 @@ def make_distinct(feature_names: Sequence[str], taken_names: tuple[str, ...]) ->
     return distinct_names
 
 
-def write_draws(draws: Sequence[Draw]) -> str:
+def write_draws(draws: Sequence[ReleasedCoefficients]) -> str:
     """Return every draw of the coefficients as the text of a CSV file, one line per coefficient and draw."""
     draw_frames = [
         pd.DataFrame(

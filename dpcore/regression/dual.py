@@ -267,10 +267,8 @@ def _sum_user_products(
             u[:, j] = np.add.reduceat(
                 matrix[chunk_rows] * price_signs[chunk_rows, j, None], chunk_starts, axis=0
             )
-        flat_sums_by_user = u.reshape(chunk_starts.size, d * d)
-        product_sum += flat_sums_by_user.T @ (
-            flat_sums_by_user * user_weights[row_users[chunk_first_rows], None]
-        )
+        flat_user_sums = u.reshape(chunk_starts.size, d * d)
+        product_sum += flat_user_sums.T @ (flat_user_sums * user_weights[row_users[chunk_first_rows], None])
     return product_sum
 
 

@@ -213,7 +213,7 @@ def check_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArra
     return y
 
 
-def compute_prediction_error(
+def compute_squared_prediction_error(
     problem: RegressionProblem, estimate: LinearEstimate, labels: npt.ArrayLike
 ) -> float:
     """Compute the expected mean squared error of the released model's predictions on these rows.

@@ -310,14 +310,14 @@ def compute_zipf_sizes(num_rows: int, exponent: float, size_law: SizeLaw = SizeL
             fitting_factor, unfitting_factor = (
                 (middle_factor, unfitting_factor) if fits else (fitting_factor, middle_factor)
             )
-        num_users_by_size = np.round(fitting_factor * relative_num_users).astype(np.int64)
-        num_users_by_size[0] += num_rows - int(num_users_by_size @ np.arange(1, max_size + 1))
-        return np.repeat(np.arange(1, max_size + 1), num_users_by_size)
+        num_users_per_size = np.round(fitting_factor * relative_num_users).astype(np.int64)
+        num_users_per_size[0] += num_rows - int(num_users_per_size @ np.arange(1, max_size + 1))
+        return np.repeat(np.arange(1, max_size + 1), num_users_per_size)
     cumulated_user_counts = np.round(
         np.cumsum(relative_num_users * (num_rows / float(relative_num_users @ i)))
     )
-    num_users_by_size = np.diff(cumulated_user_counts, prepend=0.0).astype(np.int64)
-    rows_of_each_user = np.repeat(np.arange(1, num_rows + 1), num_users_by_size)
+    num_users_per_size = np.diff(cumulated_user_counts, prepend=0.0).astype(np.int64)
+    rows_of_each_user = np.repeat(np.arange(1, num_rows + 1), num_users_per_size)
     rows_of_each_user = rows_of_each_user[np.cumsum(rows_of_each_user) <= num_rows]
     num_remaining_rows = num_rows - int(rows_of_each_user.sum())
     return np.append(rows_of_each_user, num_remaining_rows) if num_remaining_rows else rows_of_each_user

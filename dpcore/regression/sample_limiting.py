@@ -64,7 +64,7 @@ class CapCurve:
         num_rank_deficient_draws: Draws whose rows are linearly dependent: no estimate exists there, shape (k,).
         sampling_variances: Mean over draws, summed over coefficients, (label unit / feature unit)^2.
         privacy_variances: Mean over draws, same unit.
-        prediction_errors: Mean over draws of the expected squared error of the prediction, label unit squared;
+        squared_prediction_errors: Mean over draws of the expected squared error of the prediction, label unit squared;
             NaN where no labels were given. Computed from private labels.
         prediction_noise_variances: The part of it that is privacy noise.
     """
@@ -74,7 +74,7 @@ class CapCurve:
     num_rank_deficient_draws: IntArray
     sampling_variances: FloatArray
     privacy_variances: FloatArray
-    prediction_errors: FloatArray
+    squared_prediction_errors: FloatArray
     prediction_noise_variances: FloatArray
 
     @property
@@ -87,23 +87,26 @@ class CapCurve:
         """Return True for each cap at which every draw gave an estimate; the largest one keeps all rows and does."""
         return np.asarray((self.num_rank_deficient_draws == 0) & (self.num_full_rank_draws > 0))
 
-    def get_errors(self, target: ErrorTarget) -> FloatArray:
+    def get_squared_errors(self, target: ErrorTarget) -> FloatArray:
         """Return the errors at each cap, shape (k,).
 
         For coefficients these are mean total variances, for predictions mean squared errors.
         """
-        return self.variances if target is ErrorTarget.COEFFICIENTS else self.prediction_errors
+        return self.variances if target is ErrorTarget.COEFFICIENTS else self.squared_prediction_errors
 
     def list_costs(self, cap_index: int) -> list[float]:
         """Return [total variance, privacy variance, prediction error] of the cap at this index."""
-        return [float(c[cap_index]) for c in (self.variances, self.privacy_variances, self.prediction_errors)]
+        return [
+            float(c[cap_index])
+            for c in (self.variances, self.privacy_variances, self.squared_prediction_errors)
+        ]
 
     def find_best(self, target: ErrorTarget) -> int:
         """Return the index of the cap of least error, of those whose draws all have full rank.
 
         For predictions it is the paper's choice, which depends on labels.
         """
-        errors = self.get_errors(target)
+        errors = self.get_squared_errors(target)
         return int(np.argmin(np.where(self.valid_mask & ~np.isnan(errors), errors, np.inf)))
 
     @property
@@ -195,19 +198,19 @@ def try_caps(
     """
     sorted_labels = None if labels is None else check_labels(problem, labels)[problem.whitened.row_order]
     tried_caps = _list_caps(problem, caps)
-    costs_by_draw = np.full((num_draws, tried_caps.size, 3), np.nan)
+    costs_per_draw = np.full((num_draws, tried_caps.size, 3), np.nan)
     # The largest cap keeps all rows.
-    costs_by_draw[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), sorted_labels)
+    costs_per_draw[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), sorted_labels)
     for draw_index in range(num_draws):
         random_ranks = draw_ranks(problem.whitened, draw_index)
         for cap_index, cap in enumerate(tried_caps[:-1]):
             if should_stop():
-                return CapDraws(tried_caps, *np.moveaxis(costs_by_draw[:draw_index], 2, 0))
-            costs_by_draw[draw_index, cap_index] = _compute_costs(
+                return CapDraws(tried_caps, *np.moveaxis(costs_per_draw[:draw_index], 2, 0))
+            costs_per_draw[draw_index, cap_index] = _compute_costs(
                 problem, np.flatnonzero(random_ranks < cap), sorted_labels
             )
         progress((draw_index + 1) / num_draws)
-    return CapDraws(tried_caps, *np.moveaxis(costs_by_draw, 2, 0))
+    return CapDraws(tried_caps, *np.moveaxis(costs_per_draw, 2, 0))
 
 
 def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
@@ -222,12 +225,12 @@ def average_draws(problem: RegressionProblem, cap_draws: CapDraws) -> CapCurve:
     num_full_rank = full_rank_mask.sum(axis=0)
     # Noise of variance v on each coefficient adds v tr(X^T X) / n to the squared error of predictions.
     noise_factor = problem.total_mean_square / problem.num_features
-    prediction_errors = cap_draws.mean_squared_residuals + privacy_variances * noise_factor
-    draw_costs = np.stack((sampling_variances, privacy_variances, prediction_errors), axis=2)
+    squared_prediction_errors = cap_draws.mean_squared_residuals + privacy_variances * noise_factor
+    draw_costs = np.stack((sampling_variances, privacy_variances, squared_prediction_errors), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean_costs = np.where(full_rank_mask[..., None], draw_costs, 0.0).sum(axis=0).T / num_full_rank
-    averages_by_kind = np.vstack((mean_costs, mean_costs[1] * noise_factor))
-    return CapCurve(cap_draws.caps, num_full_rank, cap_draws.num_draws - num_full_rank, *averages_by_kind)
+    averages = np.vstack((mean_costs, mean_costs[1] * noise_factor))
+    return CapCurve(cap_draws.caps, num_full_rank, cap_draws.num_draws - num_full_rank, *averages)
 
 
 def _compute_costs(

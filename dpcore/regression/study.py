@@ -13,7 +13,11 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.data.samples import RegressionRows, simulate_news
 from dpcore.regression import sample_limiting, working_set
-from dpcore.regression.estimate import ErrorTarget, compute_prediction_error, estimate_residual_variance
+from dpcore.regression.estimate import (
+    ErrorTarget,
+    compute_squared_prediction_error,
+    estimate_residual_variance,
+)
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
@@ -66,7 +70,7 @@ def sweep_epsilon(
     Raises:
         InvalidInput: An epsilon is not above 0.
     """
-    values_by_epsilon: list[dict[str, float]] = []
+    values_per_epsilon: list[dict[str, float]] = []
     for epsilon in epsilons:
         epsilon_problem = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
         estimate = working_set.solve(epsilon_problem, SWEEP_TOLERANCE, should_stop=should_stop)
@@ -77,21 +81,27 @@ def sweep_epsilon(
         values_by_column = {
             "epsilon": epsilon,
             "ours_coefficients": estimate.variance,
-            "ours_predictions": compute_prediction_error(epsilon_problem, estimate, labels),
+            "ours_predictions": compute_squared_prediction_error(epsilon_problem, estimate, labels),
             "best_cap_coefficients": float(cap_curve.variances[cap_curve.best_index]),
-            "best_cap_predictions": float(cap_curve.prediction_errors[best_prediction_index]),
+            "best_cap_predictions": float(cap_curve.squared_prediction_errors[best_prediction_index]),
             "no_cap_coefficients": float(cap_curve.variances[-1]),
-            "no_cap_predictions": float(cap_curve.prediction_errors[-1]),
+            "no_cap_predictions": float(cap_curve.squared_prediction_errors[-1]),
             "best_cap": cap_curve.max_contributions,
             "gap": estimate.certificate.relative_gap,
         }
-        values_by_epsilon.append(values_by_column)
-        progress(len(values_by_epsilon) / len(epsilons))
-    column_names = values_by_epsilon[0] if values_by_epsilon else ("epsilon",)
-    return {name: np.array([p[name] for p in values_by_epsilon], dtype=np.float64) for name in column_names}
+        values_per_epsilon.append(values_by_column)
+        progress(len(values_per_epsilon) / len(epsilons))
+    column_names = values_per_epsilon[0] if values_per_epsilon else ("epsilon",)
+    return {
+        name: np.array(
+            [values_by_column[name] for values_by_column in values_per_epsilon],
+            dtype=np.float64,
+        )
+        for name in column_names
+    }
 
 
-EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
+PAPER_EXPONENT, PAPER_ROWS, PAPER_EPSILON = 1.5, 3000, 1.0
 """The paper's α, n and ε where it does not vary them."""
 PAPER_EPSILONS = (1.0, 2.0, 3.0)
 NUM_ROUNDS_OF_THE_PAPER = 10
@@ -181,7 +191,7 @@ def _compute_at_epsilons(num_rows: float, seed: int) -> dict[str, float]:
     return {
         f"{method_key}_{epsilon:g}": error
         for epsilon in PAPER_EPSILONS
-        for method_key, error in compute_errors(num_rows, EXPONENT, epsilon, seed).items()
+        for method_key, error in compute_errors(num_rows, PAPER_EXPONENT, epsilon, seed).items()
     }
 
 
@@ -224,10 +234,10 @@ FIGURES = (
         "epasto-figure-1",
         item_name="Figure 1",
         title="error over the number of rows",
-        setting_text=f"α = {EXPONENT}, ε = {EPSILON:g}. {DATA_NOTE}",
+        setting_text=f"α = {PAPER_EXPONENT}, ε = {PAPER_EPSILON:g}. {DATA_NOTE}",
         x=ROWS_AXIS,
         x_values=NUM_ROWS_VALUES,
-        run_once=lambda rows, seed: compute_errors(rows, EXPONENT, EPSILON, seed),
+        run_once=lambda rows, seed: compute_errors(rows, PAPER_EXPONENT, PAPER_EPSILON, seed),
         claims=(
             Claim(
                 "The larger the number of samples, the lower the loss of all methods",
@@ -246,10 +256,10 @@ FIGURES = (
         "epasto-figure-2",
         item_name="Figure 2",
         title="error over the inequality of users",
-        setting_text=f"n = {PAPER_ROWS:,}, ε = {EPSILON:g}. {DATA_NOTE}",
+        setting_text=f"n = {PAPER_ROWS:,}, ε = {PAPER_EPSILON:g}. {DATA_NOTE}",
         x=EXPONENT_AXIS,
         x_values=EXPONENTS,
-        run_once=lambda exponent, seed: compute_errors(PAPER_ROWS, exponent, EPSILON, seed),
+        run_once=lambda exponent, seed: compute_errors(PAPER_ROWS, exponent, PAPER_EPSILON, seed),
         claims=(
             Claim(
                 "Our method is comparatively better for low α (best threshold ÷ weights falls with α)",
@@ -264,7 +274,7 @@ FIGURES = (
         "epasto-figure-3",
         item_name="Figure 3",
         title="figure 1 at three ε",
-        setting_text=f"α = {EXPONENT}, ε = 1, 2 and 3. {DATA_NOTE}",
+        setting_text=f"α = {PAPER_EXPONENT}, ε = 1, 2 and 3. {DATA_NOTE}",
         x=ROWS_AXIS,
         x_values=NUM_ROWS_VALUES,
         lines=tuple(

@@ -124,14 +124,14 @@ def solve_restricted(
 SMOOTHING_FACTORS = (1.0, 1e-1, 1e-2, 1e-3)
 """Trade-offs A, times the number of users, that smooth the dual where the true one is smaller."""
 
-BRIEF_BELOW, BRIEF_STEPS = 0.1, 10
+MAX_BRIEF_TRADE_OFF, NUM_BRIEF_STEPS = 0.1, 10
 """Trade-off times the number of users below which Clarabel takes over after so many Newton steps."""
 MAX_WORKING_ENTRIES = 500_000
 """Most entries for Clarabel: a minute and about 2 GB."""
-FIRST_RELATIVE_GAP = 0.1
+MAX_FIRST_GAP = 0.1
 """Relative gap at which an answer is shown while the search goes on: its standard error is at most 5 % above the
 least."""
-MAX_ENTERING = 32
+MAX_ENTERING_PER_USER = 32
 """Most entries of one user that enter the working set at a time: a heavy user has many alike."""
 
 
@@ -192,14 +192,14 @@ class _Search:
     def record(self, num_entries: int) -> None:
         """Add a search step with the best variance and bound so far, and report progress.
 
-        Once, when the gap is first within `FIRST_RELATIVE_GAP` but not yet closed, also give the estimate so far to
+        Once, when the gap is first within `MAX_FIRST_GAP` but not yet closed, also give the estimate so far to
         ``on_first``.
         """
         unit_noise, seconds = self.problem.unit_noise, time.perf_counter() - self.start_time
         variance, lower_bound = unit_noise * self.best_objective, unit_noise * self.best_lower_bound
         self.search_steps.append(SearchStep(seconds, variance, lower_bound, num_entries))
         self.progress(measure_progress(self.relative_gap, self.tolerance))
-        if self.on_first is not None and self.relative_gap <= FIRST_RELATIVE_GAP and not self.is_proved:
+        if self.on_first is not None and self.relative_gap <= MAX_FIRST_GAP and not self.is_proved:
             on_first, self.on_first = self.on_first, None
             on_first(self.build_estimate("The search goes on: the best so far."))
 
@@ -224,7 +224,7 @@ def solve(
         tolerance: Relative gap at which the search ends.
         progress: Told the share of the way to the tolerance, on a logarithmic scale, from 0 to 1.
         should_stop: Asked often; once it returns True the best C so far is returned.
-        on_first: Told the first C that is proved within `FIRST_RELATIVE_GAP` of the best, a whole answer, whose steps
+        on_first: Told the first C that is proved within `MAX_FIRST_GAP` of the best, a whole answer, whose steps
             go on to grow; not told if the search ends at once.
 
     Returns:
@@ -255,8 +255,8 @@ def _ascend_smoothed_duals(search: _Search) -> IntArray:
     for smoothed_trade_off in _list_smoothings(a, whitened.starts.size):
         is_exact = smoothed_trade_off == a
         # Where privacy noise rules, Newton on the true dual only refines what the smoothed ones found.
-        is_brief = not is_exact or a * whitened.starts.size < BRIEF_BELOW
-        num_steps = BRIEF_STEPS if is_brief else MAX_NEWTON_STEPS
+        is_brief = not is_exact or a * whitened.starts.size < MAX_BRIEF_TRADE_OFF
+        num_steps = NUM_BRIEF_STEPS if is_brief else MAX_NEWTON_STEPS
 
         def may_end(dual_point: dual.DualPoint, is_true_dual: bool = is_exact) -> bool:
             """Return True if the ascent may end at this point.
@@ -351,7 +351,7 @@ def _grow_working_set(search: _Search, entry_codes: IntArray) -> str:
 
 
 def _find_entering(search: _Search, prices: FloatArray, user_multipliers: FloatArray) -> IntArray:
-    """Return the positions of entries priced above their user's multiplier, at most `MAX_ENTERING` of each user."""
+    """Return the positions of entries priced above their user's multiplier, at most `MAX_ENTERING_PER_USER` of each."""
     whitened = search.whitened
     d = whitened.row_matrix.shape[1]
     absolute_prices = np.abs(prices)
@@ -359,7 +359,7 @@ def _find_entering(search: _Search, prices: FloatArray, user_multipliers: FloatA
     ranks_in_user = rank_within_users(
         whitened.row_users[paying_positions // d], -absolute_prices[paying_positions]
     )
-    return paying_positions[ranks_in_user < MAX_ENTERING]
+    return paying_positions[ranks_in_user < MAX_ENTERING_PER_USER]
 
 
 def _encode_entries(entry_positions: IntArray, entry_signs: FloatArray) -> IntArray:

@@ -200,7 +200,7 @@ REGION_OPACITY = 0.45
 MIN_NAMED_SHARE = 0.16
 """Share of the figure's width from which a region is named inside the figure."""
 Mask = npt.NDArray[np.bool_]
-Cell = tuple[int, int]
+GridCell = tuple[int, int]
 
 
 def add_regions(
@@ -237,7 +237,7 @@ def add_regions(
         if hatching_arrays
         else True
     )
-    taken_label_cells: list[Cell] = []
+    taken_label_cells: list[GridCell] = []
     for region_number, (region_text, color) in enumerate(region_styles):
         region_mask = regions.region_numbers == region_number
         label_cell = _find_label_cell(region_mask & free_mask, taken_label_cells)
@@ -325,7 +325,7 @@ def _find_runs(true_mask: Mask) -> list[tuple[int, int]]:
     return list(zip(run_edges[::2], run_edges[1::2], strict=True))
 
 
-def _find_label_cell(free_region_mask: Mask, taken_label_cells: Sequence[Cell]) -> Cell | None:
+def _find_label_cell(free_region_mask: Mask, taken_label_cells: Sequence[GridCell]) -> GridCell | None:
     """Return (row, column) of the cell with the most room for a label; None if there is too little room.
 
     Room is counted within the mask, away from other labels.
@@ -336,8 +336,8 @@ def _find_label_cell(free_region_mask: Mask, taken_label_cells: Sequence[Cell]) 
         for run_start, run_end in _find_runs(free_region_mask[row_index]):
             column_index = (run_start + run_end - 1) // 2
             if any(
-                abs(row_index - r) < height / 7 and abs(column_index - c) < width / 2.5
-                for r, c in taken_label_cells
+                abs(row_index - row) < height / 7 and abs(column_index - column) < width / 2.5
+                for row, column in taken_label_cells
             ):
                 continue
             num_cells_up = np.argmin(np.r_[free_region_mask[row_index:, column_index], False])

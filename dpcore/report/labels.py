@@ -17,13 +17,17 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.report import charts
 
-WIDTH, HEIGHT_AROUND = 250.0, 95.0
+AREA_WIDTH, HEIGHT_AROUND = 250.0, 95.0
 """Width in pixels of the area of the narrowest figure, on a phone, and the height of what stands around the area."""
-SIZE, CHARACTER_WIDTH, LINE_HEIGHT, MAX_CHARACTERS = 13, 6.8, 17.0, 22
+FONT_SIZE, CHARACTER_WIDTH, LINE_HEIGHT, MAX_CHARACTERS = 13, 6.8, 17.0, 22
 """Type size of labels; width of a character and height of a line, in pixels; characters in a line."""
-STEP, PADDING, TOP_MARGIN, RIGHT_MARGIN = 7.0, 5.0, 18.0, 28.0
+POINT_STEP, LABEL_PADDING, TOP_MARGIN, RIGHT_MARGIN = 7.0, 5.0, 18.0, 28.0
 """Pixels: between points of a line, around a label at its left and right, and of the area that labels leave free."""
-DISTANCES, MAX_FAR_ANCHORS, MAX_ANCHORS = np.array([3.0, 9.0, 15.0, 22.0, 30.0, 42.0, 60.0, 90.0]), 12, 30
+LABEL_DISTANCES, MAX_FAR_ANCHORS, MAX_ANCHORS = (
+    np.array([3.0, 9.0, 15.0, 22.0, 30.0, 42.0, 60.0, 90.0]),
+    12,
+    30,
+)
 """Pixels from a label to what it names: all for items with up to so many points, the first two for others."""
 CROSSING_COST, HIDDEN_CROSSING_COST, MAX_CLEARANCE, CLEARANCE_GAIN = 80.0, 8.0, 50.0, 0.8
 """Costs of a label on an item, in pixels of distance; distance from other items up to which more is a gain."""
@@ -63,7 +67,7 @@ def label_items(fig: charts.Sketch, plot: Plot, fig_height: float) -> None:
         if label_place is None or not traces_of_item:
             continue
         label_x, label_y, text_side = label_place
-        font: dict[str, Any] = {"size": SIZE}
+        font: dict[str, Any] = {"size": FONT_SIZE}
         # On a map, the colour of text is the most legible one.
         if not isinstance(plot.items[0], Cells | Regions):
             trace_style = traces_of_item[0].get("line") or traces_of_item[0]["marker"]
@@ -125,7 +129,7 @@ class _Area:
             if not isinstance(item, Regions):
                 item_points = np.column_stack(self._list_points(item))
                 item_points = item_points[
-                    np.all((item_points >= 0.0) & (item_points <= (WIDTH, area_height)), axis=1)
+                    np.all((item_points >= 0.0) & (item_points <= (AREA_WIDTH, area_height)), axis=1)
                 ]
                 self.anchors[_get_name(item)] = item_points
                 self.points[_get_name(item)] = np.vstack(
@@ -140,7 +144,7 @@ class _Area:
 
     def to_pixels(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Convert points to pixels from the area's corner; return (x, y), NaN where a log axis has no place."""
-        return self._scale(self.plot.x, x, WIDTH), self._scale(self.plot.y, y, self.height)
+        return self._scale(self.plot.x, x, AREA_WIDTH), self._scale(self.plot.y, y, self.height)
 
     def _scale(self, axis: Axis, axis_values: npt.ArrayLike, axis_length: float) -> FloatArray:
         """Convert values or names on an axis to distances from its start, in pixels like ``axis_length``.
@@ -158,16 +162,16 @@ class _Area:
         return np.asarray((numeric_values - axis_ends[0]) / (axis_ends[1] - axis_ends[0]) * axis_length)
 
     def _list_points(self, item: Item) -> tuple[FloatArray, FloatArray]:
-        """Return (x, y) in pixels of points along an item, one every `STEP` on lines; some lie outside or are NaN."""
-        grid_x, grid_y = np.arange(0.0, WIDTH, STEP), np.arange(0.0, self.height, STEP)
+        """Return (x, y) in pixels of points along an item, one every `POINT_STEP` on lines; some are outside or NaN."""
+        grid_x, grid_y = np.arange(0.0, AREA_WIDTH, POINT_STEP), np.arange(0.0, self.height, POINT_STEP)
         match item:
             case Level(is_vertical=True):
-                return np.full(grid_y.size, self._scale(self.plot.x, item.value, WIDTH)), grid_y
+                return np.full(grid_y.size, self._scale(self.plot.x, item.value, AREA_WIDTH)), grid_y
             case Level():
                 return grid_x, np.full(grid_x.size, self._scale(self.plot.y, item.value, self.height))
             case Band():
-                band_ends = self._scale(self.plot.x, [item.low, item.high], WIDTH)
-                return np.full(grid_y.size, np.clip(band_ends, 0.0, WIDTH).mean()), grid_y
+                band_ends = self._scale(self.plot.x, [item.low, item.high], AREA_WIDTH)
+                return np.full(grid_y.size, np.clip(band_ends, 0.0, AREA_WIDTH).mean()), grid_y
             case Mark():
                 return self.to_pixels([item.x], [item.y])
             case Cells() | Border() | Hatching():
@@ -184,7 +188,9 @@ class _Area:
                 finite_mask = np.isfinite(x) & np.isfinite(y)
                 x, y = x[finite_mask], np.clip(y[finite_mask], -1e4, 1e4)
                 path_lengths = np.append(0.0, np.cumsum(np.hypot(np.diff(x), np.diff(y))))[: x.size]
-                path_positions = np.arange(0.0, path_lengths[-1] + STEP, STEP) if x.size else path_lengths
+                path_positions = (
+                    np.arange(0.0, path_lengths[-1] + POINT_STEP, POINT_STEP) if x.size else path_lengths
+                )
                 return (
                     (np.interp(path_positions, path_lengths, x), np.interp(path_positions, path_lengths, y))
                     if x.size
@@ -210,7 +216,7 @@ class _Area:
         end_heights = np.nan_to_num(
             [self._scale(self.plot.y, series_end, self.height) for series_end in end_values]
         )
-        half_width = 0.35 * WIDTH / x.size if isinstance(item, Bars) else 4.0
+        half_width = 0.35 * AREA_WIDTH / x.size if isinstance(item, Bars) else 4.0
         height_rows = np.linspace(end_heights.min(axis=0), end_heights.max(axis=0), 30)
         return np.vstack(
             [
@@ -232,14 +238,14 @@ class _Area:
         anchors = all_anchors[:: -(-len(all_anchors) // MAX_ANCHORS)]
         half_width = CHARACTER_WIDTH * max(map(len, label_lines)) / 2.0
         half_height = LINE_HEIGHT * len(label_lines) / 2.0
-        distances = DISTANCES if len(anchors) <= MAX_FAR_ANCHORS else DISTANCES[:2]
+        distances = LABEL_DISTANCES if len(anchors) <= MAX_FAR_ANCHORS else LABEL_DISTANCES[:2]
         vertical_shifts = np.append(-distances - half_height, distances + half_height)
         anchor_indices, vertical_shifts, horizontal_sides = (
             v.ravel() for v in np.meshgrid(range(len(anchors)), vertical_shifts, (0.0, 1.0, -1.0))
         )
-        x = anchors[anchor_indices.astype(int), 0] + horizontal_sides * (half_width + PADDING)
+        x = anchors[anchor_indices.astype(int), 0] + horizontal_sides * (half_width + LABEL_PADDING)
         y = anchors[anchor_indices.astype(int), 1] + vertical_shifts
-        is_outside = (x < half_width) | (x + half_width > WIDTH + RIGHT_MARGIN)
+        is_outside = (x < half_width) | (x + half_width > AREA_WIDTH + RIGHT_MARGIN)
         is_outside |= (y < half_height) | (y + half_height > self.height - TOP_MARGIN)
         for taken_x, taken_y, taken_half_width, taken_half_height in self.boxes:
             is_outside |= (abs(x - taken_x) < half_width + taken_half_width + 4.0) & (
@@ -263,13 +269,17 @@ class _Area:
                 if other_name != item_name and not is_hidden:
                     clearances = np.minimum(clearances, gaps_between)
         place_costs -= CLEARANCE_GAIN * np.maximum(clearances, 0.0)
-        i = int(np.argmin(place_costs))
-        self.boxes.append((x[i], y[i], half_width, half_height))
-        anchor_x = float(anchors[int(anchor_indices[i]), 0])
-        side = ("center", "right", "left")[int(horizontal_sides[i])]
-        return self._read(self.plot.x, anchor_x / WIDTH), self._read(self.plot.y, y[i] / self.height), side
+        best_place_index = int(np.argmin(place_costs))
+        self.boxes.append((x[best_place_index], y[best_place_index], half_width, half_height))
+        anchor_x = float(anchors[int(anchor_indices[best_place_index]), 0])
+        side = ("center", "right", "left")[int(horizontal_sides[best_place_index])]
+        return (
+            self._read_axis_value(self.plot.x, anchor_x / AREA_WIDTH),
+            self._read_axis_value(self.plot.y, y[best_place_index] / self.height),
+            side,
+        )
 
-    def _read(self, axis: Axis, axis_share: float) -> float | str:
+    def _read_axis_value(self, axis: Axis, axis_share: float) -> float | str:
         """Convert a share of an axis's length to the value, or the name, there."""
         if axis.scale is Scale.NAMES:
             return self.category_names[int(axis_share * len(self.category_names))]

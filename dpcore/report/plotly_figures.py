@@ -48,7 +48,7 @@ NUMBER_FORMAT = ",.12~g"
 AXIS_MARGIN = 0.02
 
 
-def draw(plot: Plot) -> go.Figure:
+def draw_plot(plot: Plot) -> go.Figure:
     """Draw a plot, with its note and its lower plot, as a Plotly figure; equal plots give equal figures."""
     fig = _draw_items(plot, 1.0 if plot.lower_plot is None else 1.0 - plot.lower_height_share)
     if plot.note:
@@ -135,7 +135,7 @@ def _add_toggles(fig: charts.Sketch, plot: Plot) -> None:
 
 def draw_on_white(plot: Plot) -> go.Figure:
     """Draw a plot with its title on white paper; add its label if its data are not public."""
-    fig = draw(plot)
+    fig = draw_plot(plot)
     if plot.disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, plot.disclosure.label)
     place_options = {"x": 0, "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 8, "l": 10}}

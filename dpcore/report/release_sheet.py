@@ -199,12 +199,12 @@ def _describe_statistic(
 def _replace_names_by_placeholders(form: ReleaseSpec | ReleasePlan) -> ReleaseSpec | ReleasePlan:
     """Return the form with placeholders for the names of file and columns."""
     if isinstance(form, ReleasePlan):
-        releases = (replace(release, spec=_hide_columns(release.spec)) for release in form.releases)
+        releases = (replace(release, spec=_replace_column_names(release.spec)) for release in form.releases)
         return replace(form, releases=tuple(releases))
-    return _hide_columns(form)
+    return _replace_column_names(form)
 
 
-def _hide_columns(choice: ReleaseSpec) -> ReleaseSpec:
+def _replace_column_names(choice: ReleaseSpec) -> ReleaseSpec:
     """Return a choice with placeholders for the names of file and columns."""
     placeholders: dict[str, Any] = {
         "privacy_unit": ("user_id",),

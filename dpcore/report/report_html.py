@@ -106,7 +106,7 @@ def _load_plotly_script() -> Markup:
 
 def _draw_labelled(plot: Plot, disclosure_label: str) -> go.Figure:
     """Draw a plot, with a label above it unless that is empty."""
-    fig = plotly_figures.draw(plot)
+    fig = plotly_figures.draw_plot(plot)
     return charts.add_label(fig, disclosure_label) if disclosure_label else fig
 
 

@@ -257,8 +257,10 @@ def _list_candidates(problem: TotalProblem, best_real_bound: float) -> FloatArra
     Of more than `MAX_CANDIDATES` such bounds, as many evenly spaced ones are listed.
     """
     real_problem = replace(problem, rounds_noise=False)
-    error = float(measure_errors(real_problem, best_real_bound))
-    error_limit = math.hypot(error, LARGEST_GAIN) if problem.measure is Measure.RMSE else error + LARGEST_GAIN
+    real_error = float(measure_errors(real_problem, best_real_bound))
+    error_limit = (
+        math.hypot(real_error, LARGEST_GAIN) if problem.measure is Measure.RMSE else real_error + LARGEST_GAIN
+    )
     min_bound, max_bound = weights.find_interval_within(
         lambda bounds: measure_errors(real_problem, bounds),
         minimiser=best_real_bound,
@@ -359,11 +361,11 @@ def _certify_whole(problem: TotalProblem, bound: float) -> Certificate:
 
 def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float]:
     """Return (the error at T, its slope to the left, its slope to the right), by sums over all totals."""
-    totals, num_users_by_total = problem.amounts.values, problem.amounts.users
-    bias = float(np.sum(np.maximum(totals - bound, 0.0) * num_users_by_total))
+    totals, num_users_per_total = problem.amounts.values, problem.amounts.users
+    bias = float(np.sum(np.maximum(totals - bound, 0.0) * num_users_per_total))
     error = float(problem.noise.measure_error(problem.measure, bias, bound))
-    num_above = float(np.sum(num_users_by_total, where=totals > bound, dtype=np.float64))
-    num_at_or_above = float(np.sum(num_users_by_total, where=totals >= bound, dtype=np.float64))
+    num_above = float(np.sum(num_users_per_total, where=totals > bound, dtype=np.float64))
+    num_at_or_above = float(np.sum(num_users_per_total, where=totals >= bound, dtype=np.float64))
     left_slope, right_slope = _compute_slopes(problem, bound, bias, [num_at_or_above, num_above])
     return error, float(left_slope), float(right_slope)
 

@@ -115,10 +115,12 @@ def _choose_bounds(
     bounds = np.empty((len(strategies), epsilons.size))
     for strategy_index, strategy in enumerate(strategies):
         if strategy.share is None:
-            bounds[strategy_index] = [nonnegative.find_optimal_bound(p) for p in epsilon_problems]
+            bounds[strategy_index] = [
+                nonnegative.find_optimal_bound(epsilon_problem) for epsilon_problem in epsilon_problems
+            ]
         else:
             bounds[strategy_index] = problem.amounts.quantile(strategy.share)
-    return bounds, bounds * np.array([p.unit_noise for p in epsilon_problems])
+    return bounds, bounds * np.array([epsilon_problem.unit_noise for epsilon_problem in epsilon_problems])
 
 
 def compute_strategy_curves(
@@ -131,11 +133,13 @@ def compute_strategy_curves(
         epsilons: Above 0, shape (e,).
         strategies: What to compare.
     """
-    e = np.asarray(epsilons, dtype=np.float64)
-    bounds, noise_scales = _choose_bounds(problem, e, strategies)
+    epsilon_array = np.asarray(epsilons, dtype=np.float64)
+    bounds, noise_scales = _choose_bounds(problem, epsilon_array, strategies)
     bias = problem.amounts.excess(bounds)
     absolute_errors = noise_error.expected_absolute(problem.mechanism, bias, noise_scales)
-    return StrategyCurves(e, tuple(strategies), bounds, np.asarray(absolute_errors / problem.amounts.total))
+    return StrategyCurves(
+        epsilon_array, tuple(strategies), bounds, np.asarray(absolute_errors / problem.amounts.total)
+    )
 
 
 def simulate_strategies(
@@ -158,8 +162,8 @@ def simulate_strategies(
         progress: Told the share done, from 0 to 1.
         should_stop: Asked before each point; True ends the simulation with what there is.
     """
-    e = np.asarray(epsilons, dtype=np.float64)
-    bounds, noise_scales = _choose_bounds(problem, e, strategies)
+    epsilon_array = np.asarray(epsilons, dtype=np.float64)
+    bounds, noise_scales = _choose_bounds(problem, epsilon_array, strategies)
     mean_errors, standard_errors = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
     generator = np.random.default_rng(seed)
     draw_noise = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
@@ -174,11 +178,13 @@ def simulate_strategies(
         standard_errors[strategy_and_epsilon_index] = relative_errors.std(ddof=1) / np.sqrt(num_runs)
         progress((num_done + 1) / bounds.size)
     is_cancelled = bool(np.isnan(mean_errors).any())
-    return StrategyPoints(e, tuple(strategies), mean_errors, standard_errors, int(num_runs), is_cancelled)
+    return StrategyPoints(
+        epsilon_array, tuple(strategies), mean_errors, standard_errors, int(num_runs), is_cancelled
+    )
 
 
 PAPER_NAME = "Amin et al. 2019"
-USERS, MEDIAN_ROWS, MEAN_ROWS = 138_493, 68, 144.4
+NUM_USERS, MEDIAN_ROWS, MEAN_ROWS = 138_493, 68, 144.4
 """MovieLens 20M, as its makers describe it."""
 LOG_STD_OF_ROWS = math.sqrt(2.0 * math.log(MEAN_ROWS / MEDIAN_ROWS))
 """Standard deviation of the logarithm of a log-normal law with that median and mean."""
@@ -189,7 +195,7 @@ PLOTTED_EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 def _draw_ratings(seed: int) -> Amounts:
     """Draw the numbers of ratings of simulated users, log-normal with the median and mean of MovieLens 20M."""
     return Amounts.from_histogram(
-        LogNormalSizes(math.log(MEDIAN_ROWS), LOG_STD_OF_ROWS, USERS, seed).histogram()
+        LogNormalSizes(math.log(MEDIAN_ROWS), LOG_STD_OF_ROWS, NUM_USERS, seed).histogram()
     )
 
 
@@ -221,7 +227,7 @@ FIGURES = (
         "Figure 1",
         "error of a count by three ways to bound it",
         "Neighbours add or remove one user; Laplace noise; expected errors. MovieLens 20M may not be shared; these are "
-        f"5 draws of {USERS:,} users, log-normal with its median ({MEDIAN_ROWS}) and mean ({MEAN_ROWS:g}).",
+        f"5 draws of {NUM_USERS:,} users, log-normal with its median ({MEDIAN_ROWS}) and mean ({MEAN_ROWS:g}).",
         "Sum and count",
         "Four ways to choose a bound",
         Axis("privacy budget ε", "", (PLOTTED_EPSILONS[0], PLOTTED_EPSILONS[-1])),

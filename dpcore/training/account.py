@@ -125,11 +125,11 @@ def draw_ranks(rows: ClassifierRows, seed: int, run_numbers: Sequence[int]) -> I
     distribution, a user's order does not depend on other users' presence. So a cap drawn here is as private as one
     drawn in advance.
     """
-    ranks_by_run = np.empty((rows.num_rows, len(run_numbers)), dtype=np.int64)
+    ranks_per_run = np.empty((rows.num_rows, len(run_numbers)), dtype=np.int64)
     for run_index, run_number in enumerate(run_numbers):
         random_keys = np.random.default_rng([seed, 1, run_number]).random(rows.num_rows)
-        ranks_by_run[:, run_index] = rank_within_users(rows.user_codes, random_keys)
-    return ranks_by_run
+        ranks_per_run[:, run_index] = rank_within_users(rows.user_codes, random_keys)
+    return ranks_per_run
 
 
 def get_gradient_sensitivity(neighbours: Neighbours) -> float:

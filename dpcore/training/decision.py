@@ -32,7 +32,7 @@ from dpcore.training.experiment import Experiment, References, Split, Table, sel
 from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows, concatenate_rows
 
-CLOSE_RUNS, CLOSE_SPLITS, CLOSE_CELLS = 4, 4, 3
+CLOSE_RUN_FACTOR, CLOSE_SPLIT_FACTOR, MAX_CLOSE_CELLS = 4, 4, 3
 """Factors by which runs and splits grow to decide between methods that are close, and the most cells compared."""
 
 
@@ -91,20 +91,20 @@ def plan_close_call(table: Table) -> Experiment | None:
         return None
     mean_losses = table.summarise().means
     # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
-    indices_by_loss = np.argsort(mean_losses).tolist()
+    ordered_indices = np.argsort(mean_losses).tolist()
     undecided_indices = []
-    for cell_index in indices_by_loss:
-        mean_loss_difference, standard_error = compare_losses(table, cell_index, indices_by_loss[0])
+    for cell_index in ordered_indices:
+        mean_loss_difference, standard_error = compare_losses(table, cell_index, ordered_indices[0])
         if mean_loss_difference <= 2.0 * standard_error:
             undecided_indices.append(cell_index)
-    required_indices = {adaptive_best_cell.cell_index, indices_by_loss[0]}
-    compared_indices = sorted(required_indices | {*undecided_indices[:CLOSE_CELLS]})
+    required_indices = {adaptive_best_cell.cell_index, ordered_indices[0]}
+    compared_indices = sorted(required_indices | {*undecided_indices[:MAX_CLOSE_CELLS]})
     if len(compared_indices) < 2 or adaptive_best_cell.cell_index not in undecided_indices:
         return None
     previous_experiment = table.experiment
     # Step 2: fresh runs for them. In the runs that chose it, the best of many looks better than it is.
     new_seed = (previous_experiment.seed + 1_000_003) % 2**31
-    num_runs = min(CLOSE_RUNS * previous_experiment.num_runs, experiment.MAX_RUNS)
+    num_runs = min(CLOSE_RUN_FACTOR * previous_experiment.num_runs, experiment.MAX_RUNS)
     cells = tuple(previous_experiment.cells[cell_index] for cell_index in compared_indices)
     splits = tuple(_draw_more_splits(previous_experiment, new_seed, num_runs))
     return Experiment(splits, previous_experiment.mechanism, cells, num_runs, new_seed)
@@ -119,7 +119,7 @@ def _draw_more_splits(previous_experiment: Experiment, new_seed: int, max_splits
     move a difference more than noise does, of few rows above all.
     """
     if (
-        previous_experiment.train.num_rows > 2 * experiment.FIRST_LOOK_ROWS
+        previous_experiment.train.num_rows > 2 * experiment.MAX_FIRST_LOOK_ROWS
         or len(previous_experiment.splits) < 2
     ):
         return list(previous_experiment.splits)
@@ -127,7 +127,7 @@ def _draw_more_splits(previous_experiment: Experiment, new_seed: int, max_splits
     num_test = previous_experiment.test.num_users
     splits_per_permutation = max(all_rows.num_users // num_test, 1)
     splits: list[Split] = []
-    for split_index in range(min(CLOSE_SPLITS * len(previous_experiment.splits), max_splits)):
+    for split_index in range(min(CLOSE_SPLIT_FACTOR * len(previous_experiment.splits), max_splits)):
         permutation_index, part_index = divmod(split_index, splits_per_permutation)
         user_order = np.random.default_rng([new_seed, 7, permutation_index]).permutation(all_rows.num_users)
         test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)

@@ -114,9 +114,9 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
     return sum_clipped_gradients
 
 
-def choose_quantile(unit_noise: float, num_features: int, num_users_by_run: FloatArray) -> FloatArray:
+def choose_quantile(unit_noise: float, num_features: int, num_users_per_run: FloatArray) -> FloatArray:
     """Compute the share of users that the adaptive bound aims to leave unclipped, at least ½, for each run."""
-    clipped_shares = CLIPPED_USERS_FACTOR * unit_noise * np.sqrt(num_features) / num_users_by_run
+    clipped_shares = CLIPPED_USERS_FACTOR * unit_noise * np.sqrt(num_features) / num_users_per_run
     return np.asarray(1.0 - np.minimum(0.5, clipped_shares))
 
 
@@ -130,7 +130,7 @@ def descend_by_rule(
     take_direction: Direction,
     mechanism: Mechanism,
     num_features: int,
-    num_users_by_run: FloatArray,
+    num_users_per_run: FloatArray,
     first_bounds: FloatArray,
     rule_plan: RulePlan,
     should_stop: ShouldStop = never,
@@ -146,7 +146,7 @@ def descend_by_rule(
         take_direction: Reads the data, with noise.
         mechanism: By the rule.
         num_features: d.
-        num_users_by_run: The number of users, as released in each run, shape (runs,).
+        num_users_per_run: The number of users, as released in each run, shape (runs,).
         first_bounds: How far a user moves the sum at most in every step, shape (runs,); where the bound follows, the
             least that it may begin with.
         rule_plan: How large the noise is, and whether the bound follows the users.
@@ -157,11 +157,11 @@ def descend_by_rule(
         stopped.
     """
     unit_noise = rule_plan.unit_noise
-    target_quantiles = choose_quantile(unit_noise, num_features, num_users_by_run)
+    target_quantiles = choose_quantile(unit_noise, num_features, num_users_per_run)
     stable_step_share = 1.0 if rule_plan.bound_follows else np.minimum(first_bounds * mechanism.clip, 1.0)
     current_bounds = next_bounds = first_bounds
     if rule_plan.bound_follows:  # The first bound reads only the released number of users.
-        users_over_noise = num_users_by_run / (unit_noise * np.sqrt(num_features))
+        users_over_noise = num_users_per_run / (unit_noise * np.sqrt(num_features))
         next_bounds = np.clip(
             np.maximum(np.sqrt(users_over_noise) / START_DIVISOR, current_bounds), *BOUND_RANGE
         )
@@ -177,7 +177,7 @@ def descend_by_rule(
         agreements = descent_rule.measure_agreement(fading_mean, rule_plan.direction_noise_std, step_number)
         step_factors = descent_rule.grow_steps(step_factors, agreements, step_number, mechanism.steps)
         step_lengths = descent_rule.choose_step_length(
-            unit_noise, num_features, num_users_by_run, mechanism, stable_step_share, step_factors
+            unit_noise, num_features, num_users_per_run, mechanism, stable_step_share, step_factors
         )
         previous_theta, theta = theta, mechanism.project(extrapolated_theta - step_lengths * direction)
         mean_theta, averaging_weight_sums = average_iterate(
@@ -236,10 +236,10 @@ def simulate_descents(
     """
     _, num_features, runs_per_bound = rule_noise.gradient_draws.shape
     tile_for_bounds = functools.partial(np.tile, reps=first_bounds.size)
-    num_users_by_run = np.full(runs_per_bound * first_bounds.size, float(num_users))
+    num_users_per_run = np.full(runs_per_bound * first_bounds.size, float(num_users))
     if rule_plan.num_users_noise_std:
         num_users_errors = rule_plan.num_users_noise_std * tile_for_bounds(rule_noise.num_users_draws)
-        num_users_by_run = np.maximum(num_users + num_users_errors, rule_plan.unit_noise)
+        num_users_per_run = np.maximum(num_users + num_users_errors, rule_plan.unit_noise)
 
     def take_direction(theta: FloatArray, bounds: FloatArray, step_number: int) -> DirectionAndShare:
         """Return the noisy sum of gradients over the bound, and the noisy share of users within it, as `Direction`."""
@@ -252,11 +252,11 @@ def simulate_descents(
             return direction, None
         # The count is taken from half of all, so that a user moves it by half of one.
         count_errors = rule_plan.count_noise_std * tile_for_bounds(rule_noise.count_draws[step_number - 1])
-        return direction, (num_within - num_users / 2.0 + count_errors) / num_users_by_run + 0.5
+        return direction, (num_within - num_users / 2.0 + count_errors) / num_users_per_run + 0.5
 
-    bounds_by_run = np.repeat(first_bounds, runs_per_bound)
+    bounds_per_run = np.repeat(first_bounds, runs_per_bound)
     return descend_by_rule(
-        take_direction, mechanism, num_features, num_users_by_run, bounds_by_run, rule_plan, should_stop
+        take_direction, mechanism, num_features, num_users_per_run, bounds_per_run, rule_plan, should_stop
     )
 
 
@@ -341,10 +341,10 @@ def make_bounded_gradient(
         row_ranks = draw_ranks(rows, seed, run_numbers) if known_ranks is None else known_ranks
         row_weights = np.concatenate([row_ranks < cell.bound for cell in cells], axis=1).astype(np.float64)
     else:
-        weights_by_cell = [compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes] for cell in cells]
+        weights_per_cell = [compute_smooth_weights(rows.sizes, cell.bound)[rows.user_codes] for cell in cells]
         # With a single bound, one column serves all runs.
         columns_per_cell = 1 if len(cells) == 1 else len(run_numbers)
-        row_weights = np.repeat(np.stack(weights_by_cell, axis=1), columns_per_cell, axis=1)
+        row_weights = np.repeat(np.stack(weights_per_cell, axis=1), columns_per_cell, axis=1)
     return make_weighted_gradient(rows, mechanism, row_weights)
 
 

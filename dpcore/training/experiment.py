@@ -32,13 +32,13 @@ from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import SCORE_SHAPE, ClassifierRows, Measure, ScoreUnit, score_guess, score_models
 
 MAX_RUNS = 500
-BATCH = 10
+BATCH_SIZE = 10
 """Runs made at once."""
-FIRST_LOOK_ROWS, FIRST_LOOK_RUNS, FIRST_LOOK_BOUND = 5_000, 5, 8.0
+MAX_FIRST_LOOK_ROWS, MAX_FIRST_LOOK_RUNS, MAX_FIRST_LOOK_REACH = 5_000, 5, 8.0
 """Rows to train on of a first look, its runs, and its largest bound: half a second."""
 MIN_SPLITS = 3
 """Fewest splits for an interval over users: of two, Student's is 13 times their spread."""
-_RANKS = 40_000_000
+MAX_CACHED_RANKS = 40_000_000
 """Ranks of rows that are kept for all caps at once: 320 MB."""
 
 
@@ -108,9 +108,9 @@ def make_first_look(experiment: Experiment) -> Experiment | None:
 
     The noise of a mean gradient is that of the whole data. The model without privacy alone is less certain.
     """
-    if experiment.train.num_rows <= 2 * FIRST_LOOK_ROWS:
+    if experiment.train.num_rows <= 2 * MAX_FIRST_LOOK_ROWS:
         return None
-    row_share = FIRST_LOOK_ROWS / experiment.train.num_rows
+    row_share = MAX_FIRST_LOOK_ROWS / experiment.train.num_rows
     # The second number keeps this stream apart from those of the noise and of the splits.
     rng = np.random.default_rng([experiment.seed, 6])
 
@@ -122,8 +122,8 @@ def make_first_look(experiment: Experiment) -> Experiment | None:
     training_rows, test_rows = draw_users(experiment.train), draw_users(experiment.test)
     user_share = training_rows.num_users / experiment.train.num_users
     mechanism = replace(experiment.mechanism, user_share=user_share)
-    cells = tuple(cell for cell in experiment.cells if cell.reach <= FIRST_LOOK_BOUND)
-    num_runs = min(FIRST_LOOK_RUNS, experiment.num_runs)
+    cells = tuple(cell for cell in experiment.cells if cell.reach <= MAX_FIRST_LOOK_REACH)
+    num_runs = min(MAX_FIRST_LOOK_RUNS, experiment.num_runs)
     return Experiment(((training_rows, test_rows),), mechanism, cells, num_runs, experiment.seed)
 
 
@@ -225,8 +225,8 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
     is_done = np.isfinite(run_values)
     num_finished_runs = is_done.sum(axis=-1)
     # The mean of the runs on each split; NaN where there is none.
-    values_by_split = [run_values[..., i::num_splits] for i in range(num_splits)]
-    split_means = np.stack([summarise_runs(x, axis=-1).means for x in values_by_split], axis=-1)
+    values_per_split = [run_values[..., i::num_splits] for i in range(num_splits)]
+    split_means = np.stack([summarise_runs(x, axis=-1).means for x in values_per_split], axis=-1)
     # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
     # splits differ, which is the uncertainty about users; a run that is not done has the residual 0.
     split_indices = np.arange(run_values.shape[-1]) % num_splits
@@ -293,9 +293,11 @@ class References:
 
     def average(self, measure: Measure, score_unit: ScoreUnit) -> ReferenceScores:
         """Return one score on users held out of each model, averaged over the splits."""
-        scores_by_model = [self.scores_without_privacy, self.guessing_scores, self.scores_without_noise]
-        scores_by_model.append(self.scores_without_noise_and_clipping)
-        return ReferenceScores(*(float(select_score(x, measure, score_unit).mean()) for x in scores_by_model))
+        scores_per_model = [self.scores_without_privacy, self.guessing_scores, self.scores_without_noise]
+        scores_per_model.append(self.scores_without_noise_and_clipping)
+        return ReferenceScores(
+            *(float(select_score(x, measure, score_unit).mean()) for x in scores_per_model)
+        )
 
 
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
@@ -312,14 +314,14 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
     mechanism, loss = experiment.mechanism, experiment.mechanism.loss
     # Invariant: each split that is done has four arrays of scores, in the order of the fields of `References`: without
     # privacy, of guessing, without noise, and without noise and clipping.
-    scores_by_split: list[list[FloatArray]] = []
+    scores_per_split: list[list[FloatArray]] = []
     certificate: Certificate | None = None
     for training_rows, test_rows in experiment.splits:
         # Step 1: train without privacy, and without noise; the latter takes long, so on a large table just once.
         # Invariant: no model has seen a row of a user held out, and a list of one model or three holds no None.
         ones = np.ones(training_rows.num_rows)
         fitted_model = optimum.fit_model(training_rows, loss, ones, mechanism.radius, should_stop=should_stop)
-        split_has_descent = certificate is None or training_rows.num_rows <= 2 * FIRST_LOOK_ROWS
+        split_has_descent = certificate is None or training_rows.num_rows <= 2 * MAX_FIRST_LOOK_ROWS
         thetas = [fitted_model.theta[:, None]] + [
             descent.descend_without_noise(training_rows, mechanism, has_clipping, should_stop)
             for has_clipping in (True, False)
@@ -336,14 +338,14 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
             if model_theta is not None
         )
         if not split_has_descent:  # Its losses over the model without privacy are those on the first split.
-            baseline_scores, _, *first_scores = scores_by_split[0]
+            baseline_scores, _, *first_scores = scores_per_split[0]
             scores_without_noise = [scores_without_privacy + x - baseline_scores for x in first_scores]
         best_constant = optimum.find_best_constant(training_rows, loss)
         guessing_scores = np.stack([score_guess(rows, loss, best_constant) for rows in rows_of_both_sides])
-        scores_by_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
+        scores_per_split.append([scores_without_privacy, guessing_scores, *scores_without_noise])
         certificate = certificate or fitted_model.certificate
     assert certificate is not None
-    return References(certificate, *map(np.stack, zip(*scores_by_split, strict=True)))
+    return References(certificate, *map(np.stack, zip(*scores_per_split, strict=True)))
 
 
 def fill_table(
@@ -356,7 +358,7 @@ def fill_table(
     """Make the runs that a table lacks, and return a copy of the table with them.
 
     After a stop, the copy has the runs that were made until then. With ``on_update``, all cells get their first
-    `BATCH` runs before any gets later ones, so that there is a whole curve soon.
+    `BATCH_SIZE` runs before any gets later ones, so that there is a whole curve soon.
 
     Args:
         table: What there is already.
@@ -372,7 +374,9 @@ def fill_table(
     # Hence every table that is passed on or returned is valid, and NaN alone says what is missing.
     #
     # Step 1: put the missing runs in order. Invariant: each of them is in exactly one batch.
-    batches = _order_missing_runs(experiment, scores, experiment.num_runs if on_update is None else BATCH)
+    batches = _order_missing_runs(
+        experiment, scores, experiment.num_runs if on_update is None else BATCH_SIZE
+    )
     num_missing = int(np.isnan(scores[:, :, 0, 0, 0]).sum())
     # All caps of a batch share the ranks of their rows: those of one batch are kept at a time.
     draw_ranks_once = functools.lru_cache(len(experiment.splits))(draw_ranks)
@@ -407,9 +411,11 @@ def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_
         first_batch_size: Most runs in a batch of the first runs.
     """
     # Step 1: cut the runs into intervals, a small one first, so that a whole curve is shown soon, and then large ones,
-    # for larger matrices and one set of ranks for all caps, within the memory of `_RANKS`. Invariant: the intervals
-    # cover all runs once.
-    later_batch_size = max(min(4 * BATCH * len(experiment.splits), _RANKS // experiment.train.num_rows), 1)
+    # for larger matrices and one set of ranks for all caps, within the memory of `MAX_CACHED_RANKS`. Invariant: the
+    # intervals cover all runs once.
+    later_batch_size = max(
+        min(4 * BATCH_SIZE * len(experiment.splits), MAX_CACHED_RANKS // experiment.train.num_rows), 1
+    )
     run_interval_ends = [0, min(first_batch_size, later_batch_size, experiment.num_runs)]
     while run_interval_ends[-1] < experiment.num_runs:
         run_interval_ends.append(min(run_interval_ends[-1] + later_batch_size, experiment.num_runs))
@@ -465,7 +471,9 @@ def _fill_batch(
     for split_index, (train_rows, test_rows) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
-        run_subset = tuple(i for i in run_numbers if i % len(splits) == split_index)
+        run_subset = tuple(
+            run_number for run_number in run_numbers if run_number % len(splits) == split_index
+        )
         if not run_subset:
             continue
         if cells[0].method is Method.OUTPUT:

@@ -34,7 +34,7 @@ from dpcore.training.account import compute_smooth_weights
 from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.rows import ClassifierRows
 
-_RESERVED_SHARE = 1e-6
+_BUDGET_SHARE_FOR_ROUNDING = 1e-6
 """Share of ε and δ for the difference between discrete and rounded normal noise."""
 
 
@@ -79,7 +79,7 @@ def account_exactly(squared_sensitivity: int, num_ints: int, epsilon: float, del
     Source: the bounds above; Dong, Roth and Su 2022, corollary 3.3; Balle and Wang 2018, theorem 8, by dp-accounting;
         Canonne, Kamath and Steinke 2020 for the sampler.
     """
-    usable_share = 1.0 - _RESERVED_SHARE
+    usable_share = 1.0 - _BUDGET_SHARE_FOR_ROUNDING
     unit_noise = GaussianNoise.for_release(1.0, usable_share * epsilon, usable_share * delta).scale
     # A little more, so that the rounding of root and product leaves no less noise than is accounted for.
     noise_std = unit_noise * math.sqrt(squared_sensitivity) * (1.0 + 1e-15)
@@ -91,18 +91,18 @@ def account_exactly(squared_sensitivity: int, num_ints: int, epsilon: float, del
     return start_gaussian_steps(squared_sensitivity, epsilon, delta)
 
 
-GRID_STEPS = 2**22
+STEPS_PER_BOUND = 2**22
 """Steps of the grid in the longest gradient of a user: rounding is far below the noise."""
-USER_NORM = GRID_STEPS + 1
+MAX_USER_NORM = STEPS_PER_BOUND + 1
 """Largest norm of a user's integers: the bound, and one step for the rounding of float64, which is below 1e-12 of
 it."""
 
 _LOG2_E = 1.4426950408889634
 # ln 2 in two parts, the first exact.
 _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-_TAYLOR = [1.0]
+_TAYLOR_COEFFICIENTS = [1.0]
 for _power in range(1, 15):
-    _TAYLOR.append(_TAYLOR[-1] / _power)
+    _TAYLOR_COEFFICIENTS.append(_TAYLOR_COEFFICIENTS[-1] / _power)
 
 
 def exponentiate_exactly(exponents: FloatArray) -> FloatArray:
@@ -110,8 +110,8 @@ def exponentiate_exactly(exponents: FloatArray) -> FloatArray:
     binary_exponents = np.rint(exponents * _LOG2_E)
     # At most 0.35: the series ends below 1e-18.
     remainders = (exponents - binary_exponents * _LN2_HIGH) - binary_exponents * _LN2_LOW
-    exponentials = np.full_like(remainders, _TAYLOR[-1])
-    for taylor_coefficient in reversed(_TAYLOR[:-1]):
+    exponentials = np.full_like(remainders, _TAYLOR_COEFFICIENTS[-1])
+    for taylor_coefficient in reversed(_TAYLOR_COEFFICIENTS[:-1]):
         exponentials = exponentials * remainders + taylor_coefficient
     return np.asarray(np.ldexp(exponentials, binary_exponents.astype(np.int64)))
 
@@ -140,13 +140,13 @@ def _clip_slopes(rows: ClassifierRows, mechanism: Mechanism, theta: FloatArray) 
 def round_gradients(rows: ClassifierRows, mechanism: Mechanism, bound: float, theta: FloatArray) -> IntArray:
     """Round the weighted, clipped gradient of each row to steps of the grid, shape (num_rows, num_features).
 
-    A step is ``bound × clip / GRID_STEPS``. The rows of a user add up to a vector of norm at most `USER_NORM`.
+    A step is ``bound × clip / STEPS_PER_BOUND``. The rows of a user add up to a vector of norm at most `MAX_USER_NORM`.
     """
     # s rows of weight min(h, s) / s, none with a gradient beyond the clip: together at most h times the clip, which is
-    # `GRID_STEPS` steps. Rounding toward 0 makes no entry larger.
+    # `STEPS_PER_BOUND` steps. Rounding toward 0 makes no entry larger.
     row_weights = compute_smooth_weights(rows.sizes, bound)[rows.user_codes]
     slopes_in_steps = (
-        row_weights * _clip_slopes(rows, mechanism, theta) * (GRID_STEPS / (bound * mechanism.clip))
+        row_weights * _clip_slopes(rows, mechanism, theta) * (STEPS_PER_BOUND / (bound * mechanism.clip))
     )
     return np.trunc(rows.signed_features * slopes_in_steps[:, None]).astype(np.int64)
 
@@ -156,13 +156,13 @@ def round_user_sums(
 ) -> tuple[IntArray, IntArray]:
     """Clip each user's sum of gradients to the bound and round it to the grid; also mark the users within the bound.
 
-    A step is ``bound × clip / GRID_STEPS``. Rows are rounded to integers first, so that a user's sum is exact in any
-    order of its rows.
+    A step is ``bound × clip / STEPS_PER_BOUND``. Rows are rounded to integers first, so that a user's sum is exact in
+    any order of its rows.
 
     Returns:
-        Whole vectors of norm at most `USER_NORM`, shape (num_users, num_features), and 1 or 0, shape (num_users,).
+        Whole vectors of norm at most `MAX_USER_NORM`, shape (num_users, num_features), and 1 or 0, shape (num_users,).
     """
-    slopes_in_steps = _clip_slopes(rows, mechanism, theta) * (GRID_STEPS / mechanism.clip)
+    slopes_in_steps = _clip_slopes(rows, mechanism, theta) * (STEPS_PER_BOUND / mechanism.clip)
     rounded_gradients = np.trunc(rows.signed_features * slopes_in_steps[:, None]).astype(np.int64)
     # Up to 200,000 rows of 2^22: float64 holds the sums exactly.
     user_sums = np.add.reduceat(rounded_gradients, rows.starts, axis=0).astype(np.float64) / bound
@@ -170,6 +170,6 @@ def round_user_sums(
     for column_values in user_sums.T:
         squared_norms += column_values * column_values
     user_norms = np.sqrt(squared_norms)
-    clip_factors = GRID_STEPS / np.maximum(user_norms, GRID_STEPS)
+    clip_factors = STEPS_PER_BOUND / np.maximum(user_norms, STEPS_PER_BOUND)
     rounded_sums = np.trunc(user_sums * clip_factors[:, None]).astype(np.int64)
-    return rounded_sums, (user_norms <= GRID_STEPS).astype(np.int64)
+    return rounded_sums, (user_norms <= STEPS_PER_BOUND).astype(np.int64)

@@ -9,8 +9,8 @@ flat, T steps of length η leave noise of norm η κ √d T / (1 - m) on θ. The
 the minimum, few are stopped early.
 
 That length is right where the minimum is near. Where it is far, noisy gradients still point one way after a third of
-all steps. Their fading mean is then longer than under noise alone, and steps grow, up to `MAX_GROWTH` times, while this
-lasts. Gradients are released anyway, with noise of a size that is public, so that this costs no privacy.
+all steps. Their fading mean is then longer than under noise alone, and steps grow, up to `MAX_STEP_GROWTH` times, while
+this lasts. Gradients are released anyway, with noise of a size that is public, so that this costs no privacy.
 
 The model is a mean of all iterates with weights that rise with their number. It forgets earlier iterates while noisy
 gradients point one way. Near the minimum, noise has a third less variance in it than in the mean of the last half.
@@ -193,12 +193,12 @@ STABLE_STEP_SHARE = 0.75
 """Longest step, in 1 / (smoothness × number of users)."""
 FADING_FACTOR = 0.95
 """Weight of the previous steps in the fading mean of noisy gradients."""
-SETTLED_SHARE = 0.35
+SHARE_BEFORE_GROWTH = 0.35
 """Share of the steps before they may grow: until then gradients point one way on all data."""
 AGREEMENT_TO_GROW = 3.5
 """Least squared length of that mean, in its average under noise. At 2.5 steps also grew where the descent was about to
 settle: with one row per user at ε = 1, the excess rose by a third."""
-GROWTH, MAX_GROWTH = 1.05, 3.0
+STEP_GROWTH, MAX_STEP_GROWTH = 1.05, 3.0
 """Factor by which steps grow, or shrink again, at a time; and at most."""
 AGREEMENT_TO_FORGET = 2.0
 """As `AGREEMENT_TO_GROW`, for the mean of the iterates to forget by `FADING_FACTOR` in a step."""
@@ -219,7 +219,7 @@ def apply_rule(mechanism: Mechanism) -> Mechanism:
 def choose_step_length(
     unit_noise: float,
     num_features: int,
-    num_users_by_run: FloatArray,
+    num_users_per_run: FloatArray,
     mechanism: Mechanism,
     stable_step_share: FloatArray | float = 1.0,
     step_factors: FloatArray | float = 1.0,
@@ -230,7 +230,7 @@ def choose_step_length(
         unit_noise: κ, noise of one release of the whole budget of a vector that a user moves by 1 (or comes or goes
             with 1).
         num_features: d.
-        num_users_by_run: n in each run, public or as released, shape (runs,).
+        num_users_per_run: n in each run, public or as released, shape (runs,).
         mechanism: Its loss and steps.
         stable_step_share: Of the longest stable step: below 1 where a fixed bound below a row makes gradients over it
             steeper.
@@ -238,7 +238,7 @@ def choose_step_length(
     """
     travel_noise_norm = unit_noise * np.sqrt(num_features) * mechanism.steps
     noise_limited_length = (1.0 - MOMENTUM) * MAX_NOISE_NORM / travel_noise_norm
-    stable_lengths = STABLE_STEP_SHARE * stable_step_share / (mechanism.loss.smoothness * num_users_by_run)
+    stable_lengths = STABLE_STEP_SHARE * stable_step_share / (mechanism.loss.smoothness * num_users_per_run)
     return np.asarray(np.minimum(step_factors * noise_limited_length, stable_lengths))
 
 
@@ -274,8 +274,8 @@ def grow_steps(
 ) -> FloatArray:
     """Return the factors by which the next steps are longer than the rule's, shape (runs,).
 
-    They stay for the first `SETTLED_SHARE` of the steps; then each grows where gradients point one way, up to
-    `MAX_GROWTH`, and else shrinks, down to 1.
+    They stay for the first `SHARE_BEFORE_GROWTH` of the steps; then each grows where gradients point one way, up to
+    `MAX_STEP_GROWTH`, and else shrinks, down to 1.
 
     Args:
         step_factors: How many times as long they were until now.
@@ -283,12 +283,12 @@ def grow_steps(
         step_number: Its number, from 1.
         num_steps: T.
     """
-    if step_number <= SETTLED_SHARE * num_steps:
+    if step_number <= SHARE_BEFORE_GROWTH * num_steps:
         return step_factors
     return np.where(
         agreements > AGREEMENT_TO_GROW,
-        np.minimum(step_factors * GROWTH, MAX_GROWTH),
-        np.maximum(step_factors / GROWTH, 1.0),
+        np.minimum(step_factors * STEP_GROWTH, MAX_STEP_GROWTH),
+        np.maximum(step_factors / STEP_GROWTH, 1.0),
     )
 
 

@@ -238,8 +238,8 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
 
     def compute_loss(score: float) -> float:
         """Return the mean loss over rows if every row has this score."""
-        losses_by_label = loss.evaluate(np.array([score, -score]))
-        return float(np.array([positive_share, 1.0 - positive_share]) @ losses_by_label)
+        label_losses = loss.evaluate(np.array([score, -score]))
+        return float(np.array([positive_share, 1.0 - positive_share]) @ label_losses)
 
     optimum = minimize_scalar(compute_loss, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12})
     return float(optimum.x)

@@ -27,11 +27,11 @@ from dpcore.data.column_names import escape_formula
 from dpcore.training import account, integer_sums, optimum
 from dpcore.training.account import WEIGHT_SUM_BUDGET_SHARE, Cell, Method, get_gradient_sensitivity
 from dpcore.training.descent import DirectionAndShare, descend_as_entered, descend_by_rule
-from dpcore.training.integer_sums import GRID_STEPS, USER_NORM, account_exactly
+from dpcore.training.integer_sums import MAX_USER_NORM, STEPS_PER_BOUND, account_exactly
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows, Scaling
 
-MECHANISM = "discrete Gaussian gradient descent"
+DESCENT_MECHANISM = "discrete Gaussian gradient descent"
 OUTPUT_MECHANISM = "discrete Gaussian on the minimiser"
 
 
@@ -68,7 +68,7 @@ def draw_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
 
 def _compute_squared_sensitivity(mechanism: Mechanism) -> int:
     """Return the squared sensitivity of a step's summed gradient to one user, in squared steps of the grid."""
-    return int(get_gradient_sensitivity(mechanism.neighbours)) ** 2 * USER_NORM**2
+    return int(get_gradient_sensitivity(mechanism.neighbours)) ** 2 * MAX_USER_NORM**2
 
 
 def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> tuple[int, float]:
@@ -137,7 +137,7 @@ def train_once(
     if charge is not None:
         charge(facts)
     release = _Release(rows, mechanism, cell, gaussian_steps, facts, progress, should_stop)
-    release.report(0.0, was_drawn=False)
+    release.report_progress(0.0, was_drawn=False)
     if cell.method is Method.OUTPUT:
         return release.perturb_minimiser()
     return release.descend_by_rule() if mechanism.pace is Pace.RULE else release.descend_as_entered()
@@ -184,7 +184,7 @@ def _price_release(
         squared_sensitivity = num_steps * _compute_squared_sensitivity(mechanism) + squared_weight_sensitivity
         num_ints = num_steps * num_features + 1
     gaussian_steps = account_exactly(squared_sensitivity, num_ints, mechanism.epsilon, mechanism.delta)
-    mechanism_name = OUTPUT_MECHANISM if perturbs_output else MECHANISM
+    mechanism_name = OUTPUT_MECHANISM if perturbs_output else DESCENT_MECHANISM
     epsilon, delta = gaussian_steps.epsilon, gaussian_steps.delta
     return mechanism, gaussian_steps, ReleaseFacts(epsilon, delta, mechanism.neighbours, mechanism_name)
 
@@ -215,7 +215,7 @@ def choose_rule_grid(mechanism: Mechanism, bound_follows: bool) -> RuleGrid:
     """
     gradient_share, count_share, num_users_share = account.split_budget(mechanism.neighbours, bound_follows)
     squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
-    count_unit = math.isqrt(round(USER_NORM**2 * count_share / gradient_share))
+    count_unit = math.isqrt(round(MAX_USER_NORM**2 * count_share / gradient_share))
     squared_count_sensitivity = int(get_gradient_sensitivity(mechanism.neighbours)) ** 2 * count_unit**2
     squared_sensitivity_of_all_steps = mechanism.steps * squared_gradient_sensitivity
     num_users_unit = math.isqrt(round(squared_sensitivity_of_all_steps * num_users_share / gradient_share))
@@ -241,7 +241,7 @@ class _Release:
     progress: Progress
     should_stop: ShouldStop
 
-    def report(self, share_done: float, was_drawn: bool) -> None:
+    def report_progress(self, share_done: float, was_drawn: bool) -> None:
         """Report the share of the work that is done; raise `StoppedError` with ``was_drawn`` if the work is to stop."""
         self.progress(share_done)
         if self.should_stop():
@@ -252,7 +252,7 @@ class _Release:
         return draw_rows(self.rows, self.cell.bound) if self.cell.method is Method.CAP else self.rows
 
     def sum_gradients(self, rows: ClassifierRows, bound: float, theta: FloatArray) -> tuple[IntArray, int]:
-        """Sum bounded gradients in steps of ``bound × clip / GRID_STEPS``, and count the users within the bound.
+        """Sum bounded gradients in steps of ``bound × clip / STEPS_PER_BOUND``, and count the users within the bound.
 
         The count is 0 for weights and caps, which count nobody.
         """
@@ -279,12 +279,12 @@ class _Release:
         def take_direction(theta: FloatArray, bounds: FloatArray, step_number: int) -> DirectionAndShare:
             """Release the sum of gradients over the bound, and, if the bound follows, the share of users within it."""
             # Before the first step noise was drawn for the number of users only, where that is released.
-            self.report(
+            self.report_progress(
                 (step_number - 1) / mechanism.steps, was_drawn=step_number > 1 or rule_grid.num_users_unit > 0
             )
             gradient_sum, num_within = self.sum_gradients(rows, float(bounds[0]), theta[:, 0])
             noisy_sum = gaussian_steps.release(gradient_sum, rule_grid.squared_gradient_sensitivity)
-            direction = np.asarray(noisy_sum / GRID_STEPS)[:, None]
+            direction = np.asarray(noisy_sum / STEPS_PER_BOUND)[:, None]
             if not bound_follows:
                 return direction, None
             within_minus_beyond = np.array([rule_grid.count_unit * (2 * num_within - rows.num_users)])
@@ -294,14 +294,14 @@ class _Release:
             # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
             return direction, noisy_within_minus_beyond / (2.0 * rule_grid.count_unit * num_users) + 0.5
 
-        direction_noise_std = gaussian_steps.scale / GRID_STEPS
+        direction_noise_std = gaussian_steps.scale / STEPS_PER_BOUND
         rule_plan = account.plan_rule_noise(mechanism, bound_follows)
         rule_plan = replace(rule_plan, unit_noise=unit_noise, direction_noise_std=direction_noise_std)
-        first_bounds, num_users_by_run = np.array([self.cell.bound]), np.array([num_users])
+        first_bounds, num_users_per_run = np.array([self.cell.bound]), np.array([num_users])
         theta_and_bounds = descend_by_rule(
-            take_direction, mechanism, rows.num_features, num_users_by_run, first_bounds, rule_plan
+            take_direction, mechanism, rows.num_features, num_users_per_run, first_bounds, rule_plan
         )
-        assert theta_and_bounds is not None  # `report` raises where it is stopped.
+        assert theta_and_bounds is not None  # `report_progress` raises where it is stopped.
         mean_theta, last_bounds = theta_and_bounds
         last_noise_std = direction_noise_std * float(last_bounds[0]) * mechanism.clip
         return Model(mean_theta[:, 0], self.facts, self.cell, last_noise_std, float(last_bounds[0]))
@@ -318,12 +318,12 @@ class _Release:
             sum_in_steps = np.trunc(user_weights / weight_grid_step).astype(np.int64).sum(keepdims=True)
             noisy_sum_in_steps = float(gaussian_steps.release(sum_in_steps, squared_weight_sensitivity)[0])
             weight_sum = max(noisy_sum_in_steps * weight_grid_step, bound)
-        gradient_grid_step = bound * mechanism.clip / GRID_STEPS
+        gradient_grid_step = bound * mechanism.clip / STEPS_PER_BOUND
         squared_gradient_sensitivity = _compute_squared_sensitivity(mechanism)
 
         def take_gradient(theta: FloatArray, step_number: int) -> FloatArray:
             """Release the sum of bounded gradients, shape of θ; raise `StoppedError` if the work is to stop."""
-            self.report(
+            self.report_progress(
                 (step_number - 1) / mechanism.steps,
                 was_drawn=step_number > 1 or squared_weight_sensitivity > 0,
             )
@@ -332,7 +332,7 @@ class _Release:
             return np.asarray(gradient_grid_step * noisy_sum)[:, None]
 
         theta = descend_as_entered(take_gradient, mechanism, rows.num_features, np.array([weight_sum]))
-        assert theta is not None  # `report` raises where it is stopped.
+        assert theta is not None  # `report_progress` raises where it is stopped.
         return Model(theta[:, 0], self.facts, self.cell, gaussian_steps.scale * gradient_grid_step, bound)
 
     def perturb_minimiser(self) -> Model:
@@ -350,7 +350,7 @@ class _Release:
         theta = optimum.fit_to_gradient(
             rows, mechanism.loss, row_weights, penalty_factor, gradient_tolerance, self.should_stop
         )
-        self.report(0.9, was_drawn=False)
+        self.report_progress(0.9, was_drawn=False)
         grid_step = bound / penalty_factor / _OUTPUT_GRID_STEPS
         theta_in_steps = np.rint(theta / grid_step).astype(np.int64)
         squared_sensitivity = _compute_output_sensitivity(mechanism, rows.num_features) ** 2

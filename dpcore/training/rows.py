@@ -269,14 +269,14 @@ def score_models(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> Flo
     num_runs = theta.shape[1]
     model_scores = np.zeros((num_runs, *SCORE_SHAPE))
     equal_user_weights = 1.0 / rows.num_users / rows.sizes[rows.user_codes]
-    row_weights_by_unit = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows), equal_user_weights))
+    row_weights_per_unit = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows), equal_user_weights))
     block_size = max(_BLOCK_CELLS // num_runs, 1)
     for first_row_index in range(0, rows.num_rows, block_size):
         row_slice = slice(first_row_index, first_row_index + block_size)
         margins = rows.signed_features[row_slice] @ theta
-        is_told_right_by_row = 0.5 * (np.sign(margins) + 1.0)
-        for measure_index, scores_by_row in enumerate((loss.evaluate(margins), is_told_right_by_row)):
-            model_scores[:, :, measure_index] += (row_weights_by_unit[:, row_slice] @ scores_by_row).T
+        row_accuracies = 0.5 * (np.sign(margins) + 1.0)
+        for measure_index, row_scores in enumerate((loss.evaluate(margins), row_accuracies)):
+            model_scores[:, :, measure_index] += (row_weights_per_unit[:, row_slice] @ row_scores).T
     return model_scores
 
 

@@ -54,7 +54,7 @@ class OwnersPage(Page):
         """Return the function that draws the tab *Accuracy*, by that name; it trains models on records of its own."""
         return {"Accuracy": lambda: contents.draw_accuracy_tab(answer.parameters)}
 
-    def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
+    def show_files(self, answer: Answer, dataset: Dataset, demo_label: str) -> None:
         """Offer the files of the answer; the report holds the results of the last training, too."""
         contents.show_files(answer)
 

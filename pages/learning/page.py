@@ -45,10 +45,14 @@ class LearningPage(Page):
             and math.isfinite(epsilon)
             and answer.disclosure is not Disclosure.PRIVATE
         ):
-            label = f"Use ε = {wording.number(epsilon)}"
+            button_label = f"Use ε = {wording.number(epsilon)}"
             with slots.answer:
                 fields.draw_button(
-                    label, "learning_epsilon_use", "check", st.session_state.update, {keys.EPSILON: epsilon}
+                    button_label,
+                    "learning_epsilon_use",
+                    "check",
+                    st.session_state.update,
+                    {keys.EPSILON: epsilon},
                 )
 
     def describe_files(self, answer: Answer) -> str:

@@ -14,7 +14,7 @@ from pages.shared.session.tour import Step
 
 def find_best_cap(dataset: Dataset, parameters: LearningParameters) -> LearningCap:
     """Return the best cap for these data under these parameters."""
-    return optimal_cap.find_best_cap(parameters.problem(dataset.histogram))
+    return optimal_cap.find_best_cap(parameters.build_problem(dataset.histogram))
 
 
 def write_answer(dataset: Dataset, parameters: LearningParameters) -> str:

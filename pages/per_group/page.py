@@ -49,10 +49,10 @@ class PerGroupPage(Page):
         """Return the text of the button of the distribution's file."""
         return "Distribution of pairs (JSON)"
 
-    def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
+    def show_files(self, answer: Answer, dataset: Dataset, demo_label: str) -> None:
         """Offer the answer's files; without a script if the distribution that it reads does not fit in a file."""
         if not isinstance(answer.solution, DistributionSolution) or answer.files:
-            super().show_files(answer, dataset, label)
+            super().show_files(answer, dataset, demo_label)
             return
         assert answer.write_json is not None
         files = [("Choice (JSON)", "per_group_choice.json", answer.write_json)]

@@ -68,13 +68,13 @@ def read_inputs(slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | N
 
 def write_settings(dataset: Dataset, answer: Answer) -> str:
     """Write the settings as a TOML file for the command, with the columns of the data."""
-    call_with_settings = questions.call_with(QUESTION.name, answer.parameters)
+    call_with_settings = questions.find_call(QUESTION.name, answer.parameters)
     assert call_with_settings is not None
     call_name, settings = call_with_settings
     if "lines" in settings:
         settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
     command_name, column_arguments = (
-        questions.command_of(call_name),
+        questions.name_command(call_name),
         questions.QUESTIONS[call_name].column_arguments,
     )
     return settings_file.write_settings((call_name, settings), command_name, dataset, column_arguments)

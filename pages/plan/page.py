@@ -47,7 +47,7 @@ class PlanPage(Page):
         with slots.figure:
             line_table.draw_table(dataset)
 
-    def draw_main(self, answer: Answer, label: str) -> Plot:
+    def draw_main(self, answer: Answer, label_text: str) -> Plot:
         """Draw the table, and return the plot of errors, which stands in a tab."""
         line_table.draw_table(session.get_dataset(), answer.solution)
         return answer.plots["plan-errors"]()
@@ -73,9 +73,9 @@ class PlanPage(Page):
         """Return Markdown on the content of the file *Choice*."""
         return f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*."
 
-    def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
+    def show_files(self, answer: Answer, dataset: Dataset, demo_label: str) -> None:
         """Offer the answer, and what was entered as a file for the command if the data can be read again."""
-        super().show_files(answer, dataset, label)
+        super().show_files(answer, dataset, demo_label)
         if not settings_file.can_read_again(dataset):
             return
         st.markdown(

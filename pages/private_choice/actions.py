@@ -17,10 +17,10 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import private_histogram
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer.words import Selection, format_cost, format_selection
-from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.choice import DrawnNumber
 from dpcore.private_choice.parameters import NAME_BY_NUMBER, BoundPurpose, NumberKind, PrivateParameters
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters
-from dpcore.private_choice.private_range import PrivateRange
+from dpcore.private_choice.private_histogram import HistogramNoise, HistogramParameters
+from dpcore.private_choice.private_range import DrawnRange
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.report import content as report_content
 from pages.private_choice.question import QUESTION
@@ -41,12 +41,10 @@ def list_selections() -> Selections:
     return selections_by_digest.get(session.get_original().dataset.histogram.digest, ())
 
 
-def list_number_selections() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
+def list_number_selections() -> tuple[tuple[BoundPurpose, DrawnNumber], ...]:
     """Return (purpose, selection) of each number drawn for a `BoundPurpose`, oldest first: no pairs, no ranges."""
     selections = list_selections()
-    return tuple(
-        (n, s) for n, s in selections if isinstance(n, BoundPurpose) and isinstance(s, PrivateChoice)
-    )
+    return tuple((n, s) for n, s in selections if isinstance(n, BoundPurpose) and isinstance(s, DrawnNumber))
 
 
 def select_privately(request: SelectionRequest) -> None:
@@ -62,7 +60,7 @@ def select_privately(request: SelectionRequest) -> None:
         **st.session_state.get(QUESTION.get_key("choices"), {}),
         original.histogram.digest: (*list_selections(), (request.number, selection)),
     }
-    if isinstance(selection, PrivateRange):
+    if isinstance(selection, DrawnRange):
         setting.enter_values({"lower": selection.lower, "upper": selection.upper})
 
 
@@ -96,7 +94,7 @@ def rerun_after_draw() -> None:
         st.rerun()
 
 
-def release_dp_histogram(parameters: PrivateCopyParameters) -> None:
+def release_dp_histogram(parameters: HistogramParameters) -> None:
     """Draw a DP histogram of the original data, note what it costs, and make it the session's data.
 
     A copy in which no user is left costs as much, since it was drawn, but the data in use stay. A refusal is kept for
@@ -226,9 +224,7 @@ def describe_spending(draw_facts: ReleaseFacts) -> str:
 
 def find_range_facts(lower: float | None, upper: float | None) -> ReleaseFacts | None:
     """Return the guarantee of the latest private selection that gave exactly this range; None if none did."""
-    range_selections = [
-        selection for _, selection in list_selections() if isinstance(selection, PrivateRange)
-    ]
+    range_selections = [selection for _, selection in list_selections() if isinstance(selection, DrawnRange)]
     return next((r.facts for r in reversed(range_selections) if (r.lower, r.upper) == (lower, upper)), None)
 
 
@@ -275,7 +271,7 @@ def draw_histogram_step(dataset: Dataset) -> None:
         _show_selections()
 
 
-def _read_parameters() -> PrivateCopyParameters | None:
+def _read_parameters() -> HistogramParameters | None:
     """Show the fields of the histogram and return its settings; None, with sentences, if a field is refused."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         epsilon = fields.draw_field(QUESTION, "histogram_epsilon")
@@ -284,19 +280,19 @@ def _read_parameters() -> PrivateCopyParameters | None:
             relation, mechanism = (
                 fields.draw_field(QUESTION, field_name) for field_name in ("relation", "mechanism")
             )
-            delta = fields.draw_field(QUESTION, "delta") if mechanism is CopyNoise.GAUSSIAN else None
+            delta = fields.draw_field(QUESTION, "delta") if mechanism is HistogramNoise.GAUSSIAN else None
     values_by_field = {"epsilon": 1.0, "selection_epsilon": epsilon, "largest": largest_bound}
     values_by_field |= {"relation": relation, "mechanism": mechanism, "delta": delta}
     labels_by_field = {
         "selection_epsilon": "ε of the histogram",
         "largest": QUESTION.subjects_by_field["largest"],
     }
-    labels_by_field |= {"delta": "δ"} if mechanism is CopyNoise.GAUSSIAN else {}
+    labels_by_field |= {"delta": "δ"} if mechanism is HistogramNoise.GAUSSIAN else {}
     parameters, problems = field_values.build_parameters(PrivateParameters, values_by_field, labels_by_field)
     if parameters is None:
         fields.show_problems(problems)
         return None
-    return parameters.copy
+    return parameters.histogram_parameters
 
 
 def _show_histogram(dataset: Dataset, original: Dataset) -> None:
@@ -317,7 +313,7 @@ def _show_selections() -> None:
             st.markdown(f"{wording.capital(NAME_BY_NUMBER[number_kind])}: **{format_selection(selection)}**")
             cards.draw_label(selection.facts)
             with st.container(horizontal=True):
-                if isinstance(selection, PrivateRange):
+                if isinstance(selection, DrawnRange):
                     ends_by_name = {"lower": selection.lower, "upper": selection.upper}
                     button_key = f"private_take_{selection_index}"
                     fields.draw_button(

@@ -24,13 +24,13 @@ from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.mean import Clamp
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.per_group.private_pair import DrawnPair, PrivatePairProblem
 from dpcore.private_choice import choice
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
 from dpcore.private_choice.budget import divide_budget, find_release_epsilon, require_release_epsilon
-from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.choice import DrawnNumber
 from dpcore.private_choice.parameters import (
     NAME_BY_NUMBER,
     BoundPurpose,
@@ -71,14 +71,14 @@ class BoundSelection:
     Attributes:
         request: What is selected; None if something is missing.
         card: The card with what was selected for it last; None before.
-        missing: What must be entered before, or why no bound can be selected; None if nothing is missing.
+        missing_input: What must be entered before, or why no bound can be selected; None if nothing is missing.
         aim_sentence: What the selection takes otherwise than the card, a sentence; empty for nothing.
         public_fields: The question of the fields of public numbers that are drawn beside the button, and their names.
     """
 
     request: SelectionRequest | None
     card: Answer | None = None
-    missing: MissingInput | None = None
+    missing_input: MissingInput | None = None
     aim_sentence: str = ""
     public_fields: QuestionFields = NO_FIELDS
 
@@ -103,16 +103,14 @@ class BoundSelection:
     def plot_position(self) -> tuple[float | dict[str, float], str]:
         """Return what was selected and its curve's name; for a pair a dict by the figure's columns and no name."""
         assert self.card is not None
-        if isinstance(pair := self.card.bound, PrivatePair):
+        if isinstance(pair := self.card.bound, DrawnPair):
             return {"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)}, ""
         is_smooth = self.request is not None and self.request.number is OtherBound.QUANTILE_SMOOTH
         return float(self.card.numbers[0].value or 0.0), "Smooth weights" if is_smooth else "Bounded rows"
 
     def write_excess(self, excess_share: float) -> str:
         """Write, for the owner of the data alone, how much more the selected bound errs than the best one."""
-        subject_text = (
-            "pair" if self.card is not None and isinstance(self.card.bound, PrivatePair) else "bound"
-        )
+        subject_text = "pair" if self.card is not None and isinstance(self.card.bound, DrawnPair) else "bound"
         excess_text = f"{words.format_share(excess_share)} more than"
         if excess_share >= 1.0:
             excess_text = f"{wording.number(1.0 + excess_share, 2)} times as much as"
@@ -130,8 +128,8 @@ class BoundSelection:
 
         If no field of the page supplies what is missing, show only what that is.
         """
-        if self.missing is not None and not self.missing.setting_names:
-            st.markdown(f":small[{self.missing.sentence}]")
+        if self.missing_input is not None and not self.missing_input.setting_names:
+            st.markdown(f":small[{self.missing_input.sentence}]")
             return
         button_label = "Choose with DP…" if self.card is None else "Choose again with DP…"
         is_open = actions.draw_opening_button(button_label, button_key, type=button_type, help=STEP_HELP)
@@ -150,7 +148,7 @@ class BoundSelection:
                 fields.draw_fields(question, *field_names)
                 with st.popover("More", icon=":material/tune:"):
                     fields.draw_fields(QUESTION, "largest", "margin")
-            expected_text = self.cost_text if self.missing is None else self.missing.sentence
+            expected_text = self.cost_text if self.missing_input is None else self.missing_input.sentence
             st.markdown("\n\n".join(filter(None, (f":small[{expected_text}]", self.dropped_text))))
             if request is not None:
                 actions.draw_confirmation(
@@ -304,7 +302,7 @@ def _ask_for_missing(
         return None
     if not is_pair and not {"num_groups", *public_fields[1]} & set(missing.setting_names):
         public_fields = NO_FIELDS
-    return BoundSelection(None, missing=missing, public_fields=public_fields)
+    return BoundSelection(None, missing_input=missing, public_fields=public_fields)
 
 
 def _describe_aim(card: Answer, request: SelectionRequest) -> str:
@@ -404,9 +402,11 @@ def _show_range_dialog() -> None:
     epsilon = problem.epsilon_release
     request = SelectionRequest(NumberPair.RANGE, problem, epsilon, total_epsilon=total_epsilon)
     st.markdown(words.describe_range_cost(problem))
-    label = f"Draw {'L and U' if problem.lower is None else 'U'} (ε = {format_rounded_up(problem.epsilon)})"
+    button_label = (
+        f"Draw {'L and U' if problem.lower is None else 'U'} (ε = {format_rounded_up(problem.epsilon)})"
+    )
     button_key = "private_range_draw"
-    if actions.draw_opening_button(label, button_key, is_main=True) and actions.draw_confirmation(
+    if actions.draw_opening_button(button_label, button_key, is_main=True) and actions.draw_confirmation(
         button_key, actions.select_privately, request, request, request.facts
     ):
         page_run.note_dialog_closed()
@@ -476,7 +476,7 @@ def _write_line(number_kind: NumberKind, selection: words.Selection) -> Line:
         wording.capital(NAME_BY_NUMBER[number_kind]),
         words.format_selection(selection),
     )
-    if not isinstance(selection, PrivateChoice):
+    if not isinstance(selection, DrawnNumber):
         return Line(number_name, selection_text, selection.facts)
     unit_text = selection.column or wording.agreeing(selection.value, "row", "rows")
     return Line(

@@ -17,11 +17,11 @@ from dpcore.common.text_fields import list_field_types
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.saved_dataset import CODEC, FACT_READERS, build_facts
 from dpcore.per_group.parameters import PerGroupParameters
-from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.per_group.private_pair import DrawnPair, PrivatePairProblem
 from dpcore.private_choice.answer.words import Selection
-from dpcore.private_choice.choice import MECHANISM_NAME, ChoiceProblem, Prior, PrivateChoice, SmallFirst
+from dpcore.private_choice.choice import MECHANISM_NAME, ChoiceProblem, DrawnNumber, Prior, SmallFirst
 from dpcore.private_choice.parameters import BoundPurpose, NumberKind, NumberPair, OtherBound
-from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.private_range import DrawnRange, RangeProblem
 from dpcore.private_choice.scores import CapMean, RankedSum, RisingPrice, SizeQuantile, SmoothMean
 from dpcore.private_choice.table_scores import TableCap, TableSmooth
 from pages.private_choice.actions import Selections
@@ -47,17 +47,17 @@ _NUMBER_BY_VALUE: dict[str, NumberKind] = {
     number.value: number for number in (*_CONDITION_BY_NUMBER, *NumberPair)
 }
 _TYPE_BY_NUMBER: dict[Any, type[Any]] = {
-    NumberPair.PAIR.value: PrivatePair,
-    NumberPair.RANGE.value: PrivateRange,
+    NumberPair.PAIR.value: DrawnPair,
+    NumberPair.RANGE.value: DrawnRange,
 }
 _ATTRIBUTES_BY_TYPE: dict[type[Any], dict[str, tuple[str, ...]]] = {
-    PrivateChoice: {"": ("value",), "problem.": ("epsilon", "largest")},
-    PrivatePair: {
+    DrawnNumber: {"": ("value",), "problem.": ("epsilon", "largest")},
+    DrawnPair: {
         "problem.parameters.": ("epsilon", "statistic", "mechanism", "delta", "program", "num_groups"),
         "problem.": ("epsilon", "largest", "unit"),
         "": ("max_groups", "max_amount", "column"),
     },
-    PrivateRange: {
+    DrawnRange: {
         "problem.": tuple(f.name for f in fields(RangeProblem) if f.name != "neighbours"),
         "": ("lower", "upper", "column"),
     },
@@ -108,7 +108,7 @@ def _convert_selection(number_kind: NumberKind, selection: Selection) -> dict[st
         attribute_name: attrgetter(attribute_path)(selection)
         for attribute_name, attribute_path in paths_by_name.items()
     }
-    if isinstance(selection, PrivateChoice):
+    if isinstance(selection, DrawnNumber):
         prior = selection.problem.prior
         guess_members = asdict(prior) if isinstance(prior, Prior) else {"guess": None, "factor": None}
         values_by_name |= {"condition": asdict(selection.problem.condition), **guess_members}
@@ -153,7 +153,7 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     """Read a selection with its number; None, with the problems noted, if no private selection can have given it."""
     number_text = node.value.get("number") if isinstance(node.value, dict) else None
     selection_type = (
-        _TYPE_BY_NUMBER.get(number_text, PrivateChoice) if isinstance(number_text, str) else PrivateChoice
+        _TYPE_BY_NUMBER.get(number_text, DrawnNumber) if isinstance(number_text, str) else DrawnNumber
     )
     reader_by_name: dict[str, Reader] = {"number": lambda node: node.choose(_NUMBER_BY_VALUE)}
     for attribute_name, attribute_path in _list_paths(selection_type).items():
@@ -161,10 +161,10 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
         for attribute in attribute_path.split("."):
             attribute_type = list_field_types(attribute_type)[attribute]
         reader_by_name[attribute_name] = _CODEC.make_reader(attribute_type)
-    if selection_type is PrivateChoice:
+    if selection_type is DrawnNumber:
         reader_by_name |= {"condition": lambda condition: condition}
         reader_by_name |= dict.fromkeys(("guess", "factor"), _CODEC.make_reader(float | None))
-    optional_reader_by_name = dict(_OPTIONAL_READER_BY_NAME) if selection_type is PrivateChoice else {}
+    optional_reader_by_name = dict(_OPTIONAL_READER_BY_NAME) if selection_type is DrawnNumber else {}
     # Files of earlier versions lack these.
     optional_reader_by_name |= {
         attribute_name: reader_by_name.pop(attribute_name)
@@ -192,7 +192,7 @@ def _build_selection(
     selection_type: type[Any], values_by_attribute: dict[str, Any], facts: ReleaseFacts
 ) -> Selection | None:
     """Build a selection from the members of its JSON; None if no draw for its problem can give it."""
-    if selection_type is PrivateChoice:
+    if selection_type is DrawnNumber:
         return _build_choice(values_by_attribute, facts)
     fields_by_prefix = {
         owner_prefix: {
@@ -203,19 +203,19 @@ def _build_selection(
         }
         for owner_prefix, attribute_names in _ATTRIBUTES_BY_TYPE[selection_type].items()
     }
-    if selection_type is PrivateRange:
+    if selection_type is DrawnRange:
         problem = RangeProblem(neighbours=facts.neighbours, **fields_by_prefix["problem."])
-        private_range = PrivateRange(facts=facts, problem=problem, **fields_by_prefix[""])
+        private_range = DrawnRange(facts=facts, problem=problem, **fields_by_prefix[""])
         return private_range if problem.may_draw(private_range.lower, private_range.upper) else None
     parameters = PerGroupParameters(neighbours=facts.neighbours, **fields_by_prefix["problem.parameters."])
     pair_problem = PrivatePairProblem(parameters, **fields_by_prefix["problem."])
-    pair = PrivatePair(facts=facts, problem=pair_problem, **fields_by_prefix[""])
+    pair = DrawnPair(facts=facts, problem=pair_problem, **fields_by_prefix[""])
     grid_pairs = zip(*pair_problem.candidates, strict=True)
     candidate_pairs = {(int(g), float(c * pair_problem.unit)) for g, c in grid_pairs}
     return pair if (pair.max_groups, pair.max_amount) in candidate_pairs else None
 
 
-def _build_choice(values_by_attribute: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
+def _build_choice(values_by_attribute: dict[str, Any], facts: ReleaseFacts) -> DrawnNumber | None:
     """Build a selected number from the members of its JSON; None if no draw for its problem can give it."""
     number_kind, column_name, drawn_value = (
         values_by_attribute["number"],
@@ -249,7 +249,7 @@ def _build_choice(values_by_attribute: dict[str, Any], facts: ReleaseFacts) -> P
         values_by_attribute.get("unit", 1.0),
     )
     problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior, unit_size)
-    return PrivateChoice(drawn_value, facts, problem, column_name) if drawn_value in problem.bounds else None
+    return DrawnNumber(drawn_value, facts, problem, column_name) if drawn_value in problem.bounds else None
 
 
 def merge(

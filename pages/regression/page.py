@@ -20,7 +20,7 @@ from dpcore.regression import draw as regression_draw
 from dpcore.regression.answer import RegressionSolution, build_answer
 from dpcore.regression.answer.answer import FIT_ASSUMPTION
 from dpcore.regression.answer.solution import PROVED_GAP, count_clipped, get_table, solve_beside_page
-from dpcore.regression.draw import Draw, draw_coefficients
+from dpcore.regression.draw import ReleasedCoefficients, draw_coefficients
 from dpcore.regression.estimate import ErrorTarget, compute_variances
 from dpcore.regression.parameters import DataSource, RegressionGenerator, RegressionParameters, round_outwards
 from dpcore.report.content import Line
@@ -99,7 +99,9 @@ def show_release(answer: Answer) -> None:
         )
 
 
-def tabulate_release(solution: RegressionSolution, latest_draw: Draw | None) -> dict[str, Any]:
+def tabulate_release(
+    solution: RegressionSolution, latest_draw: ReleasedCoefficients | None
+) -> dict[str, Any]:
     """Return columns by heading: the coefficients of the latest draw, their intervals, noise and standard errors.
 
     Before the first draw there are only names, noise scale and standard errors. Generated data add the true values.

@@ -13,7 +13,7 @@ from dpcore.common.privacy import Ledger
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 from dpcore.regression import problem
-from dpcore.regression.draw import Draw
+from dpcore.regression.draw import ReleasedCoefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report.content import Line
 from pages.regression.question import QUESTION
@@ -64,7 +64,7 @@ def find_releases(answer: Answer) -> Releases:
     return Releases(QUESTION, find_own_data(answer).account, LABELS_PHRASE)
 
 
-def list_draw_lines(draws: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
+def list_draw_lines(draws: Sequence[ReleasedCoefficients], ledger: Ledger) -> tuple[Line, ...]:
     """List the latest draw for the report, and all that was spent, failed releases included."""
     return releases.list_release_lines(
         draws,

@@ -85,7 +85,7 @@ class TrainingPage(Page):
                     st.caption(f":material/cloud_off: A public demo makes {MAX_DEMO_RUNS} runs of each.")
         return parameters
 
-    def draw_main(self, answer: Answer, label: str) -> Plot:
+    def draw_main(self, answer: Answer, label_text: str) -> Plot:
         """Draw every method at its best bound, by the score that is chosen."""
         measure, score_unit = (
             st.session_state[QUESTION.get_key(key_name)] for key_name in ("measure", "over")

@@ -138,6 +138,7 @@ def make_small_world(
     return federated.deal_pictures(pixels, labels, pixels, labels, 4, 0)
 
 
+@pytest.mark.long
 def test_owners_learn_in_every_form(monkeypatch: pytest.MonkeyPatch) -> None:
     data = make_small_world(monkeypatch)
     for part in (None, PersonalPart.LAST, PersonalPart.FIRST):

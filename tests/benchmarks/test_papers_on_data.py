@@ -18,7 +18,7 @@ from benchmarks.papers.__main__ import build_page, main, to_json
 from dpcore.answer.paper_figure import FigureRuns
 from dpcore.papers import FIGURES, find_figure
 from dpcore.regression import working_set
-from dpcore.regression.estimate import compute_prediction_error
+from dpcore.regression.estimate import compute_squared_prediction_error
 from dpcore.regression.problem import RegressionProblem
 
 ROOT = Path(__file__).parents[2]
@@ -102,6 +102,7 @@ def test_posts_are_joined_with_their_sources(tmp_path: Path) -> None:
     assert "is not the paper's table" in posts.description
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("leaves_out", [False, True])
 def test_the_papers_posts_are_recognised_among_several_files(tmp_path: Path, leaves_out: bool) -> None:
     """3,452 posts of 297 sources, the largest with 878, labels from 0 to 71; a larger file of other posts beside it."""
@@ -179,7 +180,7 @@ def test_reviews_give_the_regression_that_is_read_by_hand(tmp_path: Path) -> Non
     )
     variance = float(np.sum((labels - x @ np.linalg.lstsq(x, labels)[0]) ** 2)) / (len(x) - 4)
     problem = RegressionProblem(x, users, 1.0, float(labels.max()), variance)
-    by_hand = compute_prediction_error(problem, working_set.solve(problem), labels)
+    by_hand = compute_squared_prediction_error(problem, working_set.solve(problem), labels)
     figure = on_data.BUILDERS["epasto-table-1-drugs"]("epasto-table-1-drugs", tmp_path)
     errors = figure.run_once(1.0, 0)
     assert errors["weights"] == pytest.approx(by_hand, rel=1e-4)

@@ -15,7 +15,7 @@ _RUN_AXE = """([within, dark]) => axe.run(
     .map(({target, failureSummary}) => `${id}: ${help}: ${target}: ${failureSummary}`)))"""
 
 
-def violations(page: Page, selector: str = "[data-testid='stMain']", dark: bool = False) -> list[str]:
+def list_violations(page: Page, selector: str = "[data-testid='stMain']", dark: bool = False) -> list[str]:
     """Return what is wrong by all of axe's rules; on a dark page by that of contrast, as nothing else goes by colours.
 
     Args:

@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # First the one without a window: of tests/browser/test_total.py it takes 17 s of processor time, Chromium 24 s.
 SHELL = "chromium-headless-shell"
 NAMES = (SHELL, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-USUAL_PLACES = (
+USUAL_PATHS = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "~/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
@@ -39,7 +39,7 @@ USUAL_PLACES = (
     r"%ProgramFiles(x86)%\Google\Chrome\Application\chrome.exe",
     r"%LocalAppData%\Google\Chrome\Application\chrome.exe",
 )
-HOW_TO_GET_ONE = (
+INSTALL_ADVICE = (
     "The browser tests need Chromium or Chrome: install one, or name its path in SWEETSPOT_BROWSER, "
     "or run `.venv/bin/python -m playwright install --with-deps chromium`."
 )
@@ -65,27 +65,27 @@ def find_browser() -> str:
         if _starts(named_path):
             return named_path
         raise BrowserMissingError(f"SWEETSPOT_BROWSER is {named_path!r}, and no browser starts from there.")
-    path = _installed() or _installed_by_playwright()
+    path = _find_installed() or _find_installed_by_playwright()
     if path is None and _run_quietly(
         "No Chromium or Chrome found; downloading one for the tests ...",
         [sys.executable, "-m", "playwright", "install", "chromium"],
         PLAYWRIGHT_LIMIT,
     ):
-        path = _installed_by_playwright()
+        path = _find_installed_by_playwright()
     if path is None and _install_by_apt():
-        path = _installed()
+        path = _find_installed()
     if path is None:
-        raise BrowserMissingError(HOW_TO_GET_ONE)
+        raise BrowserMissingError(INSTALL_ADVICE)
     return path
 
 
-def _installed() -> str | None:
+def _find_installed() -> str | None:
     on_path = [shutil.which(name) for name in NAMES]
-    usual_paths = [os.path.expanduser(os.path.expandvars(path_pattern)) for path_pattern in USUAL_PLACES]
+    usual_paths = [os.path.expanduser(os.path.expandvars(path_pattern)) for path_pattern in USUAL_PATHS]
     return next((path for path in [*on_path, *usual_paths] if path and _starts(path)), None)
 
 
-def _installed_by_playwright() -> str | None:
+def _find_installed_by_playwright() -> str | None:
     # In a process of its own: Playwright cannot be started twice in one.
     ask = (
         "from playwright.sync_api import sync_playwright\n"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.browser.conftest import Opened
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "sort_tables.js"
 CELLS = ["3.6 %", "–", "321 %", "no numbers printed", "−2", "1,000", *[str(n) for n in range(40, 70)]]
 
 
+@pytest.mark.long
 def test_a_click_sorts_a_long_table_and_a_second_one_turns_it_around(
     open_offline: Opened, tmp_path: Path
 ) -> None:

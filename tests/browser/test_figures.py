@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Locator, Page, WebSocket, expect
 
 from dpcore.answer import Style
@@ -293,6 +294,7 @@ def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:
     assert page.evaluate("document.querySelectorAll('script[src*=\"/assets/plotly\"]').length") == 1
 
 
+@pytest.mark.long
 def test_a_script_that_does_not_arrive_leaves_a_sentence_and_figures_come_without_the_socket(
     page: Page, app_url: str, expected_problems: list[str]
 ) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from pages.shared.base import catalogue
 from pages.shared.screen import layout
-from tests.browser.accessible import violations
+from tests.browser.accessible import list_violations
 from tests.browser.browser import press, settle
 from tests.browser.test_journeys import go_to
 
@@ -107,7 +107,7 @@ def look_at_first_screen(page: Page, most_words: float, text: str) -> None:
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 0)")  # The page before may have been scrolled.
     settle(page)
     assert page.evaluate(WORDS, SCREEN["height"]) <= most_words, text
-    assert violations(page) == [], text
+    assert list_violations(page) == [], text
     if text in WITHOUT_FIGURE:
         return
     box = main_figure(page).bounding_box()
@@ -135,7 +135,7 @@ def look_in_a_narrow_window(page: Page, text: str) -> None:
             .map(e => e.scrollWidth - e.clientWidth)"""
     )
     assert max(wider) <= 1, text
-    assert violations(page, dark=True) == [], text
+    assert list_violations(page, dark=True) == [], text
     assert page.get_by_role("tab").count() <= MOST_TABS, text
     # Names along the axis do not run into each other; slanted ones and those of three lines may share a place.
     meeting = """e => {
@@ -211,7 +211,7 @@ def test_the_figure_is_whole_and_there_is_little_to_read(page: Page, app_url: st
     page.set_viewport_size(SCREEN)
     page.goto(app_url)
     settle(page)
-    assert violations(page, "body") == []
+    assert list_violations(page, "body") == []
     for title in (spec.title for spec in catalogue.PAGES):
         if title in ELSEWHERE:
             continue

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.shared.base import catalogue
-from tests.browser.accessible import violations
+from tests.browser.accessible import list_violations
 from tests.browser.browser import enter, press, settle
 from tests.browser.test_first_screen import (
     NARROW,
@@ -38,6 +38,7 @@ CROWDED = ("mean", "per_group", "quantile", "plan", "your_data")
 """Pages with the most to show in a narrow window; `make test-long` looks at all."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "pages",
     [
@@ -52,7 +53,7 @@ def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(
     with_private_events(page, app_url)
     page.emulate_media(color_scheme="dark")
     settle(page)
-    assert violations(page, "[data-testid='stSidebar']", dark=True) == []
+    assert list_violations(page, "[data-testid='stSidebar']", dark=True) == []
     page.set_viewport_size(NARROW)
     for spec in pages:
         if spec.name == "training":  # In its own journey.
@@ -79,6 +80,7 @@ def test_nothing_on_private_data_is_covered_or_cut_in_a_narrow_window(
         look_in_a_narrow_window(page, spec.title)
 
 
+@pytest.mark.long
 def test_a_short_axis_is_drawn_and_code_of_ninety_characters_is_read_without_wrapping(
     page: Page, app_url: str
 ) -> None:
@@ -104,6 +106,7 @@ def test_a_short_axis_is_drawn_and_code_of_ninety_characters_is_read_without_wra
     assert pre.evaluate("e => e.scrollWidth - e.clientWidth") <= 1
 
 
+@pytest.mark.long
 def test_on_a_phone_the_pages_are_a_landmark_and_the_sidebar_closes_behind_a_link(
     page: Page, app_url: str
 ) -> None:

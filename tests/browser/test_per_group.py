@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import product
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from dpcore.data import samples
@@ -56,6 +57,7 @@ def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
     expect(handle).to_have_attribute("aria-valuetext", f"Groups {l0}, Rows {linf} in each")
 
 
+@pytest.mark.long
 def test_the_best_pair_of_the_sample_events_and_one_dragged(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/per-group?link=1&data=shop-events&epsilon={DEFAULT_EPSILON:g}")
     facet = samples.load("shop-events").pairs

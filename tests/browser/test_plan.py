@@ -14,6 +14,7 @@ from tests.browser.test_journeys import ROOT, SHOP_EVENTS
 from tests.browser.test_report import download
 
 
+@pytest.mark.long
 def test_from_a_quantile_to_a_plan_a_program_that_runs_and_settings_that_answer_alike(
     page: Page,
     app_url: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from dpcore import mean
@@ -104,6 +105,7 @@ def epsilon_moves_the_answer(page: Page, key: str = "ArrowLeft") -> None:
     assert headline(page) != headline_before
 
 
+@pytest.mark.long
 def test_a_tab_and_an_upload_outlive_a_server_and_lost_connections(
     page: Page, app_url: str, server: Server, tmp_path: Path, expected_problems: list[str]
 ) -> None:

@@ -34,6 +34,7 @@ def nothing_sticks_out_at_the_side(report: Page, width: int) -> None:
     assert report.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.long
 def test_from_the_sample_events_to_a_report_that_needs_no_network(
     page: Page, app_url: str, open_offline: Opened, tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ TITLE_IS_WHOLE = """() => {
 }"""
 
 
+@pytest.mark.long
 def test_three_answers_lead_on_play_and_keys_move_the_bound_and_a_presentation_lasts(
     page: Page, app_url: str
 ) -> None:

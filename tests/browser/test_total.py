@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from dpcore import total
@@ -66,6 +67,7 @@ def a_pin_is_listed_and_nothing_jumps(page: Page) -> None:
     expect(page.get_by_text("No answer is pinned yet")).to_be_visible()
 
 
+@pytest.mark.long
 def test_the_bound_of_the_sample_events_is_dragged_and_their_curve_pinned(page: Page, app_url: str) -> None:
     page.goto(f"{app_url}/sum-and-count?link=1&data=shop-events&epsilon={DEFAULT_EPSILON:g}")
     settle(page)

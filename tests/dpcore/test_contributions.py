@@ -141,6 +141,7 @@ def test_immutable_and_apart_from_its_input() -> None:
         h.sizes = sizes
 
 
+@pytest.mark.long
 def test_largest_numbers_do_not_overflow() -> None:
     big = 10**12
     h = ContributionHistogram(sizes=[1, big], users=[big, big])

@@ -5,6 +5,8 @@ import functools
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -74,6 +76,7 @@ def list_unknown_names(node: ast.AST) -> set[str]:
     return {*list_described(node, "Args")} - {name.arg for name in names if name is not None}
 
 
+@pytest.mark.long
 def test_what_is_described_exists() -> None:
     problems = [
         f"{path}: {node.name} describes {name}"  # type: ignore[attr-defined]

@@ -9,13 +9,13 @@ import pytest
 import dpcore as ss
 from dpcore.common.checks import InvalidInput
 from dpcore.common.text_fields import list_former_names
-from dpcore.questions import QUESTIONS, parameters_of
+from dpcore.questions import QUESTIONS, find_parameters_type
 from dpcore.report.settings_file import read_settings
 
 RENAMED = [
     (call, former, name)
     for call in QUESTIONS
-    for former, name in list_former_names(parameters_of(call)).items()
+    for former, name in list_former_names(find_parameters_type(call)).items()
 ]
 
 

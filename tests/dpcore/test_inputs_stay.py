@@ -103,6 +103,9 @@ def call_and_compare(call, kind, settings):
     return True
 
 
+@pytest.mark.long_for(
+    "rating_weights", "plan_bounds", "training_bound", "examples_bound", "group_bounds", "quantile_bound"
+)
 @pytest.mark.parametrize("call", questions.QUESTIONS)
 def test_no_call_changes_its_input(call):
     for kind, (_, names) in INPUTS.items():

@@ -34,7 +34,7 @@ from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSou
 from dpcore.multitask.parameters import TaskSource
 from dpcore.per_group.parameters import Objective
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Relation
-from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.private_choice.private_histogram import HistogramNoise
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.regression.parameters import DataSource as RegressionSource
 from dpcore.regression.parameters import RegressionGenerator
@@ -56,7 +56,7 @@ CHOICE = PrivateParameters(
     BoundPurpose.SUM,
     0.5,
     relation=Relation.REPLACE,
-    mechanism=CopyNoise.GAUSSIAN,
+    mechanism=HistogramNoise.GAUSSIAN,
     delta=1e-9,
     largest=500,
     margin=3.0,
@@ -82,6 +82,7 @@ def list_shown_texts(reply: Reply) -> tuple[str, ...]:
     return ("\n".join(lines), *(number.text_to_copy for number in reply.answer.numbers))
 
 
+@pytest.mark.long
 def test_a_path_a_frame_and_an_arrow_table_have_one_answer():
     frame = pd.read_csv(EVENTS)
     of_frame = ss.mean_bound(frame, **MEAN)
@@ -285,6 +286,7 @@ def test_ids_are_the_same_whatever_their_type(dtype):
     )
 
 
+@pytest.mark.long
 def test_every_other_question_answers():
     frame = pd.read_csv(EVENTS)
     user = {"user": "user_id", "epsilon": 1}
@@ -427,7 +429,7 @@ def test_problems_of_question_and_data_are_told_at_once():
 
 @pytest.mark.parametrize("name", questions.QUESTIONS)
 def test_calls_and_fields_agree_by_name(name):
-    question, parameters_type = questions.QUESTIONS[name], questions.parameters_of(name)
+    question, parameters_type = questions.QUESTIONS[name], questions.find_parameters_type(name)
     fields = {field.name for field in dataclass_fields(parameters_type) if field.init}
     fixed, renamed = set(question.fixed_settings), question.field_names_by_setting
     assert fixed | set(renamed.values()) <= fields, "a field was renamed, and not in QUESTIONS"
@@ -472,6 +474,7 @@ def test_the_package_is_light_until_it_is_asked():
         _ = ss.no_such_question
 
 
+@pytest.mark.long_for("quantile-parameters3")
 @pytest.mark.parametrize(
     ("of", "parameters"),
     [
@@ -498,11 +501,12 @@ def test_the_package_is_light_until_it_is_asked():
     ],
 )
 def test_parameters_come_back_from_the_call_that_is_written_for_them(of, parameters):
-    name, settings = questions.call_with(of, parameters)
+    name, settings = questions.find_call(of, parameters)
     data = None if of == "training" else samples.load("shop-events")
     assert getattr(ss, name)(data, **settings).parameters == parameters
 
 
+@pytest.mark.long
 def test_plotly_takes_every_plot_as_it_is_drawn():
     """The renderer has nothing checked while it draws: here Plotly checks each property of each trace."""
     events, one = samples.load("shop-events"), {"epsilon": 1.0}
@@ -520,7 +524,7 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
     ]
     plots = [[make() for make in answer.plots.values()] for answer in answers]
     # White paper has other colours, and the same traces: the first plot of each.
-    figures = [plotly_figures.draw(plot) for of in plots for plot in of]
+    figures = [plotly_figures.draw_plot(plot) for of in plots for plot in of]
     for item in (*figures, *(plotly_figures.draw_on_white(of[0]) for of in plots)):
         plain_content = json.loads(to_json(item, validate=False))
         assert json.loads(to_json(go.Figure(plain_content), validate=False)) == plain_content
@@ -563,6 +567,7 @@ def test_a_request_for_code_gives_the_nearest_form_or_names_what_has_it(call: st
     assert lacking == (4 if call == "task_weights" else 0)
 
 
+@pytest.mark.long
 def test_a_plan_with_a_quantile_has_a_program_for_opendp() -> None:
     for program in ("python", "opendp"):
         answer = ss.plan_bounds(

@@ -64,6 +64,7 @@ def test_a_pickle_holds_the_answer_and_no_data_unless_they_are_kept(name: str) -
     assert whole.script() == reply.script()
 
 
+@pytest.mark.long_but("variance_bound", "task_weights")
 @pytest.mark.parametrize("name", sorted(questions.QUESTIONS.keys() - CALLS))
 def test_replies_of_tables_with_labels_and_of_pairs_pickle(name: str) -> None:
     reply = getattr(ss, name)(INPUTS["text columns"][0](), **settings_of(name, INPUTS["text columns"][1]))
@@ -86,6 +87,7 @@ def test_replies_differ_in_data_settings_and_numbers() -> None:
     assert reply != ss.count_bound(EVENTS, **COLUMNS, disclosure="public")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilons", [[0.1, 1, 3], (0.1, 1.0, 3.0), np.array([0.1, 1, 3])])
 def test_several_epsilons_give_a_table_with_the_reply_of_each(epsilons) -> None:
     settings = {"user": "user_id", "value": "amount", "lower": 0, "upper": 100}
@@ -103,6 +105,7 @@ def test_several_epsilons_are_checked(epsilon, sentence) -> None:
         ss.count_bound([1, 2], epsilon=epsilon)
 
 
+@pytest.mark.long
 def test_the_types_of_the_calls_are_those_of_the_script_and_a_checker_reads_them(tmp_path: Path) -> None:
     stubs = runpy.run_path(str(ROOT / ".make" / "stubs.py"))
     assert stubs["STUB"].read_text(encoding="utf-8") == stubs["write_stub"](), "run .make/stubs.py"

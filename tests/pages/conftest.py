@@ -32,7 +32,7 @@ def few_subsamples() -> Iterator[None]:
     """Average a tenth of a cap's subsamples on Quantile: that says the same of words, figures and wiring."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mechanism, "DEFAULT_SUBSAMPLES", 40)
-        patch.setattr(rows, "SEARCH_SUBSAMPLES", 10)
+        patch.setattr(rows, "MAX_SEARCH_SUBSAMPLES", 10)
         yield
 
 

@@ -39,11 +39,11 @@ config.set_option("client.showErrorDetails", "full")
 
 ROOT = Path(__file__).resolve().parents[2]
 SHOP_EVENTS = (ROOT / "sample_data" / "shop_events.csv").read_bytes()
-PATIENCE = 300.0
+RUN_SECONDS = 300.0
 """Seconds after which something hangs: far more than anything takes on a machine that others keep busy."""
 
 
-def page_path(title: str) -> str:
+def find_page_path(title: str) -> str:
     return os.path.relpath(catalogue.find_page(title).page_path, server.MAIN_SCRIPT.parent)
 
 
@@ -53,11 +53,11 @@ def confirm(app: AppTest, key: str) -> AppTest:
     return check(app.button(key=f"{key}_confirm").click().run())
 
 
-PLENTY = 5.0
+AMPLE_EPSILON = 5.0
 """ε of a DP histogram in which users are left: at 0.1, one in ten of a few hundred users is empty."""
 
 
-def release_copy(app: AppTest, epsilon: float = PLENTY) -> AppTest:
+def release_copy(app: AppTest, epsilon: float = AMPLE_EPSILON) -> AppTest:
     """Release a DP histogram on Data; it becomes the data in use."""
     check(go(app, "Data").number_input(key="private_choice.histogram_epsilon").set_value(epsilon).run())
     confirm(app, "private_release")
@@ -146,15 +146,15 @@ def open_app(title: str = "Home", **link: str) -> AppTest:
 
 def begin(title: str, **link: str) -> AppTest:
     """Do as `open_app`, run once: for a test that runs it again in any case, with `finish` or by a change."""
-    app = new_app(title)
+    app = build_app(title)
     for name, text in link.items():
         app.query_params[name] = text
     return check(app.run())
 
 
-def new_app(title: str) -> AppTest:
+def build_app(title: str) -> AppTest:
     """Make a new session whose first page will be this one: nothing has run yet."""
-    app = AppTest.from_file(server.MAIN_SCRIPT, default_timeout=PATIENCE)
+    app = AppTest.from_file(server.MAIN_SCRIPT, default_timeout=RUN_SECONDS)
     app._bidi_component_manager = installed_components()
     # A link names the first page of a session by its address; `switch_page` before the first run goes by the
     # file's name instead.
@@ -170,7 +170,7 @@ def go(app: AppTest, title: str) -> AppTest:
 
 def look_at(app: AppTest, title: str) -> AppTest:
     """Do as `go`, run once: on a round of pages, of which the next one is the second run."""
-    app.switch_page(page_path(title))
+    app.switch_page(find_page_path(title))
     return check(app.run())
 
 
@@ -200,8 +200,8 @@ def finish(app: AppTest, *names: str) -> AppTest:
     """Wait for the work under these session keys, as the polling fragments do in a browser, and for what it starts."""
     for _ in range(10):
         for job in _jobs(app, names):
-            job.wait(PATIENCE)
-            assert not job.is_running, f"no end after {PATIENCE:.0f} seconds: {job.request}"
+            job.wait(RUN_SECONDS)
+            assert not job.is_running, f"no end after {RUN_SECONDS:.0f} seconds: {job.request}"
         check(app.run())
         if not any(job.is_running for job in _jobs(app, names)):
             return app
@@ -213,11 +213,11 @@ def _jobs(app: AppTest, names: tuple[str, ...]) -> list[jobs.Job]:
     return [job for job in jobs_held if job is not None]
 
 
-def until(condition: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for what another thread brings about."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + RUN_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"not so after {PATIENCE:.0f} seconds"
+        assert time.monotonic() < deadline, f"not so after {RUN_SECONDS:.0f} seconds"
         time.sleep(0.02)
 
 
@@ -230,7 +230,7 @@ def work_waits_for_stop(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def hold(job: jobs.Job, share: float, so_far: Any = None) -> None:
         report(job, share, so_far)
-        job._stop_event.wait(PATIENCE)
+        job._stop_event.wait(RUN_SECONDS)
 
     monkeypatch.setattr(jobs.Job, "_report", hold)
 
@@ -257,24 +257,24 @@ def use(app: AppTest) -> AppTest:
 
 
 @functools.cache
-def dataset_of(content: bytes, name: str = "file.csv") -> Dataset:
+def count_content(content: bytes, name: str = "file.csv") -> Dataset:
     """Return what Data makes of an uploaded file: driven once, nine runs of the app."""
     return data(use(upload(open_app("Data"), content, name)))
 
 
-def on_file(content: bytes, title: str, name: str = "file.csv") -> AppTest:
+def open_on_file(content: bytes, title: str, name: str = "file.csv") -> AppTest:
     """Open this page with an uploaded file in use, without driving the widgets of Data again."""
-    return on_data(dataset_of(content, name), title)
+    return open_on_dataset(count_content(content, name), title)
 
 
-def on_data(dataset: Dataset, title: str, origin_kind: str = session.UPLOADED) -> AppTest:
+def open_on_dataset(dataset: Dataset, title: str, origin_kind: str = session.UPLOADED) -> AppTest:
     """Open this page with data in use, by default as after an upload."""
-    return check(with_data(new_app(title), dataset, origin_kind).run())
+    return check(use_dataset(build_app(title), dataset, origin_kind).run())
 
 
 def errors(app: AppTest) -> str:
     """Return all sentences of errors and warnings on the page, without Markdown's backslashes."""
-    return unescaped("\n".join(element.value for element in [*app.error, *app.warning]))
+    return unescape_markdown("\n".join(element.value for element in [*app.error, *app.warning]))
 
 
 def read_notices_below(app: AppTest, key: str) -> str:
@@ -282,10 +282,10 @@ def read_notices_below(app: AppTest, key: str) -> str:
     nodes = list(app.main)
     (position,) = (i for i, node in enumerate(nodes) if getattr(node, "key", None) == key)
     kinds = ("error", "info")
-    return unescaped("\n".join(node.value for node in nodes[position:] if node.type in kinds))
+    return unescape_markdown("\n".join(node.value for node in nodes[position:] if node.type in kinds))
 
 
-def unescaped(text: str) -> str:
+def unescape_markdown(text: str) -> str:
     return text.replace("\\", "")
 
 
@@ -295,12 +295,12 @@ def read_answer(answer: Answer) -> str:
     facts = [f"{name}: {sentence}" for name, sentence in answer.all_facts]
     proofs = [f"{stop_reason} {proof.sentence}" for _, proof, stop_reason in answer.proofs]
     texts = [answer.headline, answer.detail, *numbers, *facts, *proofs, *answer.all_assumptions]
-    return unescaped("\n".join(texts))
+    return unescape_markdown("\n".join(texts))
 
 
 def shown_texts(app: AppTest) -> str:
     """Return every text of the page, without Markdown's backslashes."""
-    return unescaped(raw_texts(app))
+    return unescape_markdown(raw_texts(app))
 
 
 def raw_texts(app: AppTest) -> str:
@@ -316,17 +316,17 @@ def raw_texts(app: AppTest) -> str:
         app.warning,
         app.code,
     )
-    metrics = [" ".join(metric) for metric in metrics_of(app)]
+    metrics = [" ".join(metric) for metric in list_metrics(app)]
     return "\n".join([*(str(e.value) for elements in groups for e in elements), *metrics])
 
 
-def link_of(app: AppTest) -> str:
+def read_shown_link(app: AppTest) -> str:
     """Return the link that the shell offers."""
     (link,) = [str(code.value) for code in app.code if f"{links.VERSION_FIELD}={links.VERSION}" in code.value]
     return link
 
 
-def address_of(app: AppTest) -> dict[str, str]:
+def read_address(app: AppTest) -> dict[str, str]:
     """Return the fields that the page puts into the browser's address."""
     return dict(parse_qsl(json.loads(app.get_by_key("address").proto.json)["query"]))
 
@@ -339,7 +339,7 @@ def chart(app: AppTest, key: str) -> dict[str, Any]:
     return spec
 
 
-def figure_keys(app: AppTest) -> list[str]:
+def list_figure_keys(app: AppTest) -> list[str]:
     """Return the keys of all figures on the page."""
     # An element's id is a digest and its key.
     keys_of_all = [element.proto.id.split("-", 2)[2] for element in app.get("bidi_component")]
@@ -364,13 +364,13 @@ def numbers(field: Any) -> np.ndarray:
     return np.asarray(field, dtype=np.float64)
 
 
-def answer_of(app: AppTest, card: str) -> dict[str, Any]:
+def read_number(app: AppTest, card: str) -> dict[str, Any]:
     """Return the large number of an answer card: label, value and unit, what is copied, and the parts of its error."""
     answer: dict[str, Any] = json.loads(app.get_by_key(cards.NUMBER_KEY_PREFIX + card).proto.json)
     return answer
 
 
-def words_of_numbers(app: AppTest) -> str:
+def read_card_texts(app: AppTest) -> str:
     """Return all texts in and behind key numbers and grids of numbers: labels, units, notes, explanations."""
     begins = (f"-{cards.GRID_KEY_PREFIX}", f"-{cards.NUMBER_KEY_PREFIX}")
     payloads = [
@@ -396,7 +396,7 @@ class Metric(NamedTuple):
     note: str
 
 
-def metrics_of(app: Any) -> list[Metric]:
+def list_metrics(app: Any) -> list[Metric]:
     """Return the numbers behind an answer, and single ones beside figures, of a page or of a part of it."""
     grids = [e.proto for e in app.get("bidi_component") if f"-{cards.GRID_KEY_PREFIX}" in e.proto.id]
     grid_numbers = [number for proto in grids for number in json.loads(proto.json)]
@@ -404,7 +404,7 @@ def metrics_of(app: Any) -> list[Metric]:
     return [*(Metric(number["label"], number["value"], number["note"]) for number in grid_numbers), *single]
 
 
-def with_data(app: AppTest, dataset: Dataset, origin_kind: str = session.UPLOADED) -> AppTest:
+def use_dataset(app: AppTest, dataset: Dataset, origin_kind: str = session.UPLOADED) -> AppTest:
     """Return the session with these data in use, as after an upload, without its widgets. The page is not run."""
     with unittest.mock.patch.object(st, "session_state", app.session_state):
         session.use_data(session.LoadedData(dataset, session.Origin(origin_kind)))

@@ -20,13 +20,24 @@ from pages.shared.base import catalogue, keys
 from pages.shared.card import cards
 from pages.shared.fields import jobs
 from pages.shared.report import report_content
-from tests.pages.driving import ROOT, chart, check, data, finish, metrics_of, new_app, numbers, on_file, trace
+from tests.pages.driving import (
+    ROOT,
+    build_app,
+    chart,
+    check,
+    data,
+    finish,
+    list_metrics,
+    numbers,
+    open_on_file,
+    trace,
+)
 
 MATH_OR_CODE = re.compile(r"\$\$.+?\$\$|(?<!\\)\$.+?(?<!\\)\$|```.+?```|`.+?`", re.DOTALL)
 MARKS = re.compile(r"\S*\^\S*|(?<![\w\\])[^\W\d_]{1,3}\\?_[\w{]{1,3}\b")
 
 
-def marks(text):
+def find_marks(text):
     """Return what stands for a symbol outside of LaTeX and code: '^2', 'n_tau'."""
     return MARKS.findall(MATH_OR_CODE.sub("", text))
 
@@ -141,7 +152,7 @@ STEMS = {
 """Beginnings of the keys of a page's card and report, where they are not the question's name."""
 
 
-def stem_of(title):
+def find_stem(title):
     """Return the name under which a page's card and report stand."""
     name = catalogue.find_page(title).name
     return STEMS.get(name, name)
@@ -164,7 +175,7 @@ def wait_for_searches(app):
 def open_case(name):
     """Open the *Downloads* of a case; what it trains only on request is trained."""
     title, link = CASES[name]
-    app = show_downloads(new_app(title), title)
+    app = show_downloads(build_app(title), title)
     for field, text in {"link": "1", "epsilon": "1", **link}.items():
         app.query_params[field] = text
     app = wait_for_searches(check(app.run()))
@@ -199,7 +210,7 @@ def card_numbers(app, key, label_in_headline=""):
 
     A number that the instruction holds has no label there. It is left out, unless its label is given.
     """
-    metrics = [(metric.label, metric.value) for metric in metrics_of(app.get_by_key(key))]
+    metrics = [(metric.label, metric.value) for metric in list_metrics(app.get_by_key(key))]
     large = [(label or label_in_headline, value) for label, value in list_card_numbers(app, key)]
     return [*filter(itemgetter(0), large), *metrics]
 
@@ -280,15 +291,15 @@ def run_script(script, folder, as_a_person=False, names=None):
     return done.stdout
 
 
-def answer_of_script(content, folder):
+def run_and_read_answer(content, folder):
     """Return the answer that the script of a page computes anew."""
     names: dict[str, object] = {}
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
         exec(report_content.write_script(content, REPORT_TIME, public_only=False), names)
-    return answer_in(names)
+    return read_answer_texts(names)
 
 
-def answer_in(names):
+def read_answer_texts(names):
     """Return the answer that a script left among its names, by the call or the core; None if it left none."""
     answer = names.get("answer")
     return getattr(answer, "answer", answer)
@@ -360,7 +371,7 @@ PRIVATE_FILE = f"{HEADER}\n{ROWS}".encode()
 
 def private_page(title, *settings):
     """Open the *Downloads* of a page on private uploaded events whose names try to break out."""
-    app = show_downloads(on_file(PRIVATE_FILE, title, f"{HOSTILE.replace('/', '')}.csv"), title)
+    app = show_downloads(open_on_file(PRIVATE_FILE, title, f"{HOSTILE.replace('/', '')}.csv"), title)
     assert data(app).is_private
     # Of private values the page asks for the range.
     ends = {"Mean": ("mean.lower", "mean.upper"), "Quantile": ("quantile.low", "quantile.high")}.get(

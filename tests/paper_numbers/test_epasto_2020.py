@@ -28,8 +28,8 @@ def test_theorem_2(g: int) -> None:
     # equality, since at h = 1 the optimality condition g h - sum (1 - h/s)_+ = g - (g - 1) is above 0.
     smooth, cap = mean.best_smooth(problem), mean.best_cap(problem)
     assert (smooth.threshold, cap.max_contributions) == (1, 1)
-    assert smooth.variance == pytest.approx(float(printed_smooth), rel=1e-13)
-    assert cap.variance == pytest.approx(float(printed_capped), rel=1e-13)
+    assert smooth.squared_error == pytest.approx(float(printed_smooth), rel=1e-13)
+    assert cap.squared_error == pytest.approx(float(printed_capped), rel=1e-13)
     assert smooth.certificate.proves(1e-9)
     assert cap.certificate.proves(1.001e-6)
     assert printed_capped >= printed_smooth
@@ -39,7 +39,7 @@ def test_theorem_2_ratio_converges_to_three_halves() -> None:
     ratios = []
     for g in (1, 10, 100, 10**6):
         problem = example_2(g)
-        ratios.append(mean.best_cap(problem).variance / mean.best_smooth(problem).variance)
+        ratios.append(mean.best_cap(problem).squared_error / mean.best_smooth(problem).squared_error)
         assert ratios[-1] == pytest.approx(3 * g / (2 * g + 1), rel=1e-12)
     assert ratios == sorted(ratios)
     assert ratios[-1] == pytest.approx(3 / 2, rel=1e-6)
@@ -54,5 +54,5 @@ def test_theorem_3_factor_four_is_never_reached(seed: int) -> None:
         sizes = np.unique(rng.integers(1, 10 ** rng.integers(1, 6), size=rng.integers(1, 8)))
         users = rng.integers(1, 1000, size=sizes.size)
         problem = mean.MeanProblem(ContributionHistogram(sizes, users), 10 ** rng.uniform(-3, 3), 1.0, 0.25)
-        ratio = mean.best_cap(problem).variance / mean.best_smooth(problem).variance
+        ratio = mean.best_cap(problem).squared_error / mean.best_smooth(problem).squared_error
         assert 1 - 1e-12 <= ratio <= 4

@@ -49,7 +49,7 @@ class GapSolution:
 
 def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     """Compare the best cap with the best weights, and carry out the proofs."""
-    mean_problem = parameters.problem(dataset.histogram)
+    mean_problem = parameters.build_problem(dataset.histogram)
     comparison = compare(mean_problem)
     domination = two_groups.find_dominating_groups(comparison) if mean_problem.value_variance > 0.0 else None
     proof = carry_out_fourfold_proof(comparison)
@@ -58,7 +58,7 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
 
 def compare_over_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
     """Build the comparison over epsilon of the best cap and its error, as a ratio to that of the best weights."""
-    mean_problem = parameters.build_mean_parameters().problem(dataset.histogram)
+    mean_problem = parameters.build_mean_parameters().build_problem(dataset.histogram)
 
     def find_best_cap(epsilon: float) -> tuple[float, float]:
         """Return (best cap, its standard error over that of the best weights) at another epsilon."""
@@ -68,7 +68,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCo
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
         """Compute the standard error of each cap over that of the best weights."""
         epsilon_problem = replace(mean_problem, epsilon=epsilon)
-        smooth_variance = mean.best_smooth(epsilon_problem).variance
+        smooth_variance = mean.best_smooth(epsilon_problem).squared_error
         return np.asarray(np.sqrt(mean.capped_variance(epsilon_problem, caps) / smooth_variance))
 
     sizes, users = dataset.histogram.sizes, dataset.histogram.users
@@ -106,7 +106,7 @@ def plot_variances(
     problem, cap_choice, smooth_choice = comparison.problem, comparison.cap_choice, comparison.smooth_choice
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
     curve_bounds = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), best_bounds)))
-    bound_column, smallest_variance = Column("bound", curve_bounds), smooth_choice.variance
+    bound_column, smallest_variance = Column("bound", curve_bounds), smooth_choice.squared_error
     smooth_column = Column("smooth_variance", mean.smooth_variance(problem, curve_bounds))
     capped_column = Column("capped_variance", mean.capped_variance(problem, curve_bounds))
     axis_title = f"Variance of the mean (B = {problem.value_bound:g}, σ² = {problem.value_variance:g})"
@@ -125,7 +125,7 @@ def plot_variances(
                 PAPER_BOUND * smallest_variance,
                 label=f"Theorem 3: ≤ {PAPER_BOUND:g}×",
             ),
-            Mark("Best bound", cap_choice.max_contributions, cap_choice.variance, Style.CAP),
+            Mark("Best bound", cap_choice.max_contributions, cap_choice.squared_error, Style.CAP),
             Mark("Best weights", smooth_choice.threshold, smallest_variance, Style.SMOOTH, "circle"),
         ),
         disclosure,

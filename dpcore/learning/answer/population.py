@@ -24,7 +24,7 @@ from dpcore.learning.answer.solution import TRIVIAL_BOUND
 from dpcore.learning.optimal_cap import LearningCap
 from dpcore.learning.paper import FIGURES
 from dpcore.learning.parameters import LearningParameters
-from dpcore.learning.participation import Draws, PowerLaw, simulate
+from dpcore.learning.participation import PowerLaw, SimulatedSamples, simulate
 
 PUBLIC_LABEL = Label(Disclosure.PUBLIC)
 NUM_SIMULATED_POINTS = 40
@@ -92,13 +92,15 @@ def list_uncapped_mass_columns(alpha: float) -> dict[str, FloatArray]:
     power_law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
     user_numbers = np.arange(1.0, 31.0)
-    jump_fractions = np.concatenate([law.probability(user_numbers) for law in (power_law, *FAMILY_LAWS)])
+    jump_fractions = np.concatenate(
+        [law.compute_probabilities(user_numbers) for law in (power_law, *FAMILY_LAWS)]
+    )
     is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
     tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": power_law.compute_uncapped_mass(tau_0),
-        "kept_share_in_the_limit": power_law.kept_share(tau_0),
+        "kept_share_in_the_limit": power_law.compute_kept_share(tau_0),
         **{
             f"uncapped_mass_alpha_{wording.digits(law.alpha)}": law.compute_uncapped_mass(tau_0)
             for law in FAMILY_LAWS
@@ -106,7 +108,7 @@ def list_uncapped_mass_columns(alpha: float) -> dict[str, FloatArray]:
     }
 
 
-def list_simulated_columns(solution: PopulationSolution, samples: Draws) -> dict[str, FloatArray]:
+def list_simulated_columns(solution: PopulationSolution, samples: SimulatedSamples) -> dict[str, FloatArray]:
     """Compute averages over the simulated samples at each tau_0: a dict of arrays by column name."""
     problem = solution.parameters.build_population_problem(solution.parameters.population_rows)
     error_parts = population.compute_simulated_error_parts(problem, samples)
@@ -200,8 +202,12 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
     """Describe how the smallest sum falls as n grows, and its limit; or that the search was stopped at once."""
     if not cost.best_choices:
         return "Stopped before the first n was done."
-    first_choice, last_choice, n = cost.best_choices[0], cost.best_choices[-1], cost.rows_per_sample
-    limits_of_rows_and_sums = n[0], n[-1], first_choice.total, last_choice.total
+    first_choice, last_choice, rows_per_sample = (
+        cost.best_choices[0],
+        cost.best_choices[-1],
+        cost.rows_per_sample,
+    )
+    limits_of_rows_and_sums = rows_per_sample[0], rows_per_sample[-1], first_choice.total, last_choice.total
     course_phrase = "From n = {} to {}: {} to {}".format(*map(wording.number, limits_of_rows_and_sums))
     if is_floor_zero(cost, parameters):
         return f"{course_phrase} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
@@ -253,7 +259,7 @@ def plot_uncapped_mass(alpha: float) -> Plot:
     )
 
 
-def plot_cost(solution: PopulationSolution, samples: Draws | None) -> Plot:
+def plot_cost(solution: PopulationSolution, samples: SimulatedSamples | None) -> Plot:
     """Plot figure 3a: bias plus privacy noise over tau_0, with points of the samples if they are given."""
     columns, best_choice = solution.curve_columns, solution.best_choice
     fractions, twice_biases, privacy_terms = columns["tau_0"], columns["bias_twice"], columns["privacy_noise"]
@@ -279,7 +285,7 @@ def plot_cost(solution: PopulationSolution, samples: Draws | None) -> Plot:
     )
 
 
-def plot_users_capped(solution: PopulationSolution, samples: Draws | None) -> Plot:
+def plot_users_capped(solution: PopulationSolution, samples: SimulatedSamples | None) -> Plot:
     """Plot figure 3b: users capped over tau_0; if samples are given, with their points, and only these in its file."""
     columns, fractions = solution.curve_columns, solution.curve_columns["tau_0"]
     items: list[Item] = [
@@ -385,12 +391,12 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
     )
     alpha, num_rows, num_draws = parameters.alpha, parameters.population_rows, parameters.draws
 
-    def draw_samples(progress: Progress, should_stop: ShouldStop) -> Draws:
+    def draw_samples(progress: Progress, should_stop: ShouldStop) -> SimulatedSamples:
         """Simulate samples of the population, with seed 0."""
         fractions = log_spaced(1.0 / num_rows, 1.0, NUM_SIMULATED_POINTS)
         return simulate(PowerLaw(alpha), num_rows, fractions, num_draws, 0, progress, should_stop)
 
-    samples: Draws | None = yield Search(
+    samples: SimulatedSamples | None = yield Search(
         "draws_job",
         (alpha, num_rows),  # Another number of samples shows those that were drawn.
         draw_samples,

@@ -25,7 +25,7 @@ from dpcore.learning.optimal_cap import NEIGHBOURS, BiasProblem, ErrorParts, Lea
 from dpcore.learning.parameters import NOT_ABOUT_DATA, CapUnit, LearningParameters
 
 NUM_CURVE_POINTS = 240
-LEAKS = standard.warn_of_leak("this bound was")
+LEAK_SENTENCE = standard.warn_of_leak("this bound was")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LearningSolution:
 
 def solve(dataset: Dataset, parameters: LearningParameters) -> LearningSolution:
     """Find the best cap for these data, and compute the curves around it."""
-    problem = parameters.problem(dataset.histogram)
+    problem = parameters.build_problem(dataset.histogram)
     best_choice = optimal_cap.find_best_cap(problem)
     tau_0 = np.union1d(
         optimal_cap.choose_fractions(problem.histogram, NUM_CURVE_POINTS), [best_choice.fraction]
@@ -101,7 +101,7 @@ NOT_COMPARED = NOT_ABOUT_DATA
 
 def compare_over_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundComparison:
     """Build the comparison over epsilon: functions for the best cap, and for the excess risk at caps."""
-    problem, histogram = parameters.problem(dataset.histogram), dataset.histogram
+    problem, histogram = parameters.build_problem(dataset.histogram), dataset.histogram
 
     def find_best_bound(epsilon: float) -> tuple[float, float]:
         """Return the best cap in rows, and its bound on the excess risk."""
@@ -266,17 +266,17 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
         for name, part_value in values_by_part.items()
     }
     relative_error_note = f"({measure_relative_error(best_choice).text})"
-    cap, key = best_choice.max_contributions, "max_contributions"
+    cap, cap_key = best_choice.max_contributions, "max_contributions"
     part_numbers = [
         Number(
             part_name,
             wording.number(part_value),
             share_text_by_part[part_name] and f"{share_text_by_part[part_name]} of it",
-            HELP_BY_NUMBER_KEY[key],
+            HELP_BY_NUMBER_KEY[cap_key],
             part_value,
-            key=key,
+            key=cap_key,
         )
-        for (part_name, part_value), key in zip(
+        for (part_name, part_value), cap_key in zip(
             values_by_part.items(), COLUMN_BY_PART_NAME.values(), strict=True
         )
     ]
@@ -286,10 +286,10 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
             "Best bound",
             wording.counted(cap, "row"),
             "per user",
-            HELP_BY_NUMBER_KEY[key],
+            HELP_BY_NUMBER_KEY[cap_key],
             cap,
             ROWS_UNIT,
-            key,
+            cap_key,
         ),
         Number(
             "Excess risk, at most", wording.number(total), relative_error_note, bound_help, total, key="bound"
@@ -368,7 +368,7 @@ def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
         "Users are taken to be alike (Var(H) = 0), so a bound biases nothing.": (
             problem.loss_variance == 0.0 and problem.bias.needs_variance
         ),
-        LEAKS: dataset.is_private,
+        LEAK_SENTENCE: dataset.is_private,
     }
     return " ".join(sentence for sentence, is_true in conditions_by_sentence.items() if is_true)
 
@@ -378,10 +378,10 @@ def find_least_epsilon(solution: LearningSolution) -> float:
     problem, curve_columns = solution.problem, solution.curve_columns
     allowed_noise = 1.0 - curve_columns["bias_twice"] - curve_columns["finite_sample"]
     # The noise falls as ε to the power of F.
-    least_epsilon_by_cap = problem.epsilon * (curve_columns["privacy_noise"] / allowed_noise)[
+    least_epsilons = problem.epsilon * (curve_columns["privacy_noise"] / allowed_noise)[
         allowed_noise > 0.0
     ] ** (1.0 / problem.privacy.power)
-    least_epsilon = float(least_epsilon_by_cap.min(initial=math.inf))
+    least_epsilon = float(least_epsilons.min(initial=math.inf))
     if not 0.0 < least_epsilon < EPSILON_RANGE[1]:
         return math.inf
     rounding_unit = 10.0 ** (math.floor(math.log10(least_epsilon)) - 1)

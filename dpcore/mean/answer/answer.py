@@ -45,7 +45,7 @@ from dpcore.mean.table_values import ValueSummary
 from dpcore.mean.user_model import MODEL_ASSUMPTION
 from dpcore.report.content import write_columns
 
-PLAIN_GROWTH = mean.Growth()
+PLAIN_GROWTH = mean.WeightGrowth()
 """The weight of a user grows with the number of their rows."""
 
 
@@ -147,11 +147,13 @@ def build_answer(
     def list_error_entries() -> dict[str, object]:
         """Return the entries of the choice file on the errors: of clamped users, or of the cap and smooth weights."""
         if users_solution is not None:
-            error_part_names = "variance", "privacy_variance", "shift"
-            error_part_entries = {
-                name: float(getattr(users_solution.mean_error, name)) for name in error_part_names
+            mean_error = users_solution.mean_error
+            return {
+                "standard_error": float(users_solution.standard_error),
+                "variance": float(mean_error.squared_error),
+                "privacy_variance": float(mean_error.privacy_variance),
+                "shift": float(mean_error.shift),
             }
-            return {"standard_error": users_solution.standard_error, **error_part_entries}
         cap_json_entries, smooth_json_entries = (
             private_counts.list_choice_entries(best_choice, mean_solution.problem.noise.kind, error)
             for best_choice, error in (
@@ -205,8 +207,8 @@ def build_answer(
         dataset.share_phrase or "mean",
         list_error_entries,
         number_keys=("max_contributions", "threshold", "deviation_limit", "rows_error"),
-        question_entries=_describe_release(mean_solution, parameters.clamp),
-        data_entries=_describe_values(mean_solution, dataset, parameters),
+        question_entries=_list_release_entries(mean_solution, parameters.clamp),
+        data_entries=_list_value_entries(mean_solution, dataset, parameters),
     )
 
 
@@ -268,7 +270,7 @@ def _write_user_forms(
     return code_choice.forms
 
 
-def _describe_release(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, str]:
+def _list_release_entries(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, str]:
     """Return the JSON entries on the release and its errors: neighbours, mechanism, kind of error, source."""
     problem = solution.problem
     release_entries = {"neighbours": solution.neighbours.value, "mechanism": problem.noise.kind.value}
@@ -289,7 +291,7 @@ def _describe_release(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, st
     return release_entries
 
 
-def _describe_values(
+def _list_value_entries(
     solution: MeanSolution, dataset: Dataset, parameters: MeanParameters
 ) -> dict[str, object]:
     """Return the JSON entries on the variance, and on the user share if one is assumed, each with its label."""
@@ -320,7 +322,7 @@ def build_setting(
 
     Without a problem nothing is read off the values.
     """
-    problem, value_bound = problem or parameters.problem(dataset.histogram), parameters.value_bound
+    problem, value_bound = problem or parameters.build_problem(dataset.histogram), parameters.value_bound
     has_private_counts = isinstance(problem, PrivateCountsProblem)
     mean_above_lower = problem.mean_above_lower if isinstance(problem, PrivateCountsProblem) else None
     return ReleaseSetting(
@@ -352,7 +354,7 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
     users * rows_kept_at_cap * capped_row_weight.
 
     If counts are private, weights are not divided by n_h, which nobody may know. Then ``user_weight`` is min(h, size),
-    or the growing weight of `Growth`, at most h, and kept rows have weight 1. Noise for sensitivity B h goes on each of
+    or the weight by `WeightGrowth`, at most h, and kept rows have weight 1. Noise for sensitivity B h goes on each of
     the two sums, with h the threshold or the cap.
 
     Args:
@@ -371,7 +373,7 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
         )
         columns_by_name |= {"row_weight": user_weights / sizes, "user_weight": user_weights}
     else:
-        row_weights = mean.user_weight(problem, threshold, sizes)
+        row_weights = mean.compute_row_weight(problem, threshold, sizes)
         columns_by_name |= {"row_weight": row_weights, "user_weight": row_weights * sizes}
     columns_by_name["rows_kept_at_cap"] = np.minimum(sizes, cap)
     if not isinstance(problem, PrivateCountsProblem):
@@ -429,7 +431,7 @@ def write_bound_forms(
     neighbours: Neighbours,
     dataset: Dataset,
     parameters: MeanParameters,
-    weight_growth: mean.Growth = PLAIN_GROWTH,
+    weight_growth: mean.WeightGrowth = PLAIN_GROWTH,
     forms_to_append: Sequence[Form] = (),
     *,
     clamps_users: bool = False,
@@ -446,7 +448,7 @@ def write_bound_forms(
         forms_to_append: Programs that follow.
         clamps_users: True if users are clamped in place of rows; there is no program for the cap then.
     """
-    row_factor, effective_factor = weight_growth.coefficients(threshold)
+    row_factor, effective_factor = weight_growth.compute_coefficients(threshold)
     weight_fields = {
         "threshold": threshold,
         "clamps_users": clamps_users,

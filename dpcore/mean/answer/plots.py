@@ -25,7 +25,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import value_range
 from dpcore.mean.answer import users
 from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution, choose_error_limits
-from dpcore.mean.answer.users import UNIT
+from dpcore.mean.answer.users import VALUE_UNIT
 from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import ClampedValues, compute_bounded_mean
@@ -42,13 +42,13 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     has_table_values, split_curves = problem.table_values is not None, []
     columns: dict[str, FloatArray] = {}
     if solution.split_release is not None:
-        usual_split_errors = np.sqrt(solution.split_release.capped_errors.variance)
+        usual_split_errors = np.sqrt(solution.split_release.capped_errors.squared_error)
         columns["usual_split_standard_error"] = usual_split_errors
         curve_name = "Total, bounded rows, usual split of ε"
         split_curves = [Curve(curve_name, bounds, usual_split_errors, Style.CUSTOMARY)]
     columns["bound"] = bounds
     for column_prefix, mean_error in (("cap", solution.capped_errors), ("smooth", solution.smooth_errors)):
-        columns[f"{column_prefix}_standard_error"] = np.sqrt(mean_error.variance)
+        columns[f"{column_prefix}_standard_error"] = np.sqrt(mean_error.squared_error)
         columns[f"{column_prefix}_sampling_error"] = np.sqrt(mean_error.sampling_variance)
         columns[f"{column_prefix}_privacy_noise"] = np.sqrt(mean_error.privacy_variance)
         if has_table_values:
@@ -82,7 +82,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     all_total_errors = [errors for name, errors in columns.items() if name.endswith("_standard_error")]
     all_errors = np.concatenate([errors for name, errors in columns.items() if name != "bound"])
     axis_limits = fit_limits(np.append(all_total_errors, [mark.y for mark in marks]), all_errors)
-    is_linearised = solution.has_private_counts and not solution.counts_moving
+    is_linearised = solution.has_private_counts and not solution.includes_step
     error_axis_name = "delta-method error" if is_linearised else error_name
     return Plot(
         "mean-error",
@@ -90,7 +90,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         f"The {error_name} is smallest at {wording.counted(cap, 'row')} per user, {wording.number(cap_error)}; "
         f"smooth weights reach {wording.number(smooth_error)}.",
         build_bound_axis(problem.histogram),
-        Axis(error_axis_name, UNIT, axis_limits, settable_range=choose_error_limits(problem)),
+        Axis(error_axis_name, VALUE_UNIT, axis_limits, settable_range=choose_error_limits(problem)),
         (*items, *marks),
         dataset.provenance,
         add_counts_column(columns, solution.has_private_counts),
@@ -110,7 +110,9 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     """Plot how much a row counts over the rows of its user, relative to an unbounded mean's 1 / n."""
     histogram, cap = solution.problem.histogram, solution.cap_choice.max_contributions
     sizes, equal_weight = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
-    row_weights = mean.user_weight(solution.problem, solution.smooth_choice.threshold, sizes) / equal_weight
+    row_weights = (
+        mean.compute_row_weight(solution.problem, solution.smooth_choice.threshold, sizes) / equal_weight
+    )
     capped_row_weights = np.minimum(sizes, cap) / sizes / float(histogram.kept_rows(cap)) / equal_weight
     plotted_columns = {"size": sizes, "smooth_row_weight": row_weights}
     plotted_columns["capped_row_weight_on_average"] = capped_row_weights
@@ -139,7 +141,7 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
     That is the standard error, or the noise alone if the error is about the mean of this table and contains the shift.
     """
     problem, bounds = solution.problem, solution.bounds
-    smooth_errors = mean.smooth_error(problem, bounds)
+    smooth_errors = mean.compute_smooth_error(problem, bounds)
     has_table_values = problem.table_values is not None
     shifts = compute_bounded_mean(clamped_values, bounds) - clamped_values.mean
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
@@ -147,7 +149,7 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
     axis_problem = mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped_values.variance)
     half_height = 1.3 * max(float(np.abs(shifts).max()), mean.best_cap(axis_problem).standard_error)
     smooth_half_widths = np.sqrt(
-        smooth_errors.privacy_variance if has_table_values else smooth_errors.variance
+        smooth_errors.privacy_variance if has_table_values else smooth_errors.squared_error
     )
     band_name = f"± {'the noise' if has_table_values else f'one {solution.error_name}'}"
     band_column = "smooth_privacy_noise" if has_table_values else "smooth_standard_error"
@@ -157,7 +159,7 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
         "When users differ",
         "How far the bound moves the mean because heavy and light users differ.",
         build_bound_axis(problem.histogram),
-        linear_axis("shift of the mean", (-half_height, half_height), UNIT),
+        linear_axis("shift of the mean", (-half_height, half_height), VALUE_UNIT),
         (
             Curve("Bounded mean minus plain mean", bounds, shifts, Style.TOTAL),
             Curve(band_name, bounds, smooth_half_widths, Style.ENTERED),
@@ -189,7 +191,7 @@ SEPARATE_BIASES_SENTENCE = "Clamping and bounding are counted without cancelling
 
 
 @dataclass(frozen=True, eq=False)
-class Ranges:
+class ComparedRanges:
     """The ranges that are compared: the one in use and the best ones, for rows at one bound and for users.
 
     Attributes:
@@ -231,7 +233,7 @@ def has_range_choice(dataset: Dataset) -> bool:
     return min_value < max_value and max(-min_value, max_value) <= MAX_ABS_VALUE
 
 
-def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanParameters) -> Ranges:
+def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanParameters) -> ComparedRanges:
     """Choose the ranges [L, U] to compare, for data with `has_range_choice`: the entered one and the best ones.
 
     Rows weigh by the best smooth weights.
@@ -254,9 +256,9 @@ def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanPara
     if users_problem is not None and solution.users_solution is not None:
         threshold = solution.users_solution.threshold
         current_users_range = users.build_choice(users_problem, threshold, *current_ends, None)
-    return Ranges(
+    return ComparedRanges(
         weighted_rows,
-        weighted_rows.choose(*current_ends, best_range.certificate.lower_bound),
+        weighted_rows.build_choice(*current_ends, best_range.certificate.lower_bound),
         best_range,
         best_range_at_lower,
         solution.has_private_counts,
@@ -289,7 +291,7 @@ def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
     return round(lower, num_digits), round(upper, num_digits)
 
 
-def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
+def plot_upper(ranges: ComparedRanges, dataset: Dataset) -> Plot:
     """Plot the error over U at the entered L, with a mark at the best U if a release can use that range."""
     problem, best_range = ranges.weighted_rows.problem, ranges.best_range_at_lower
     lower, upper = ranges.current_range.lower, ranges.current_range.upper
@@ -304,7 +306,7 @@ def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
     return _plot_range_end("upper", plotted_uppers, (lower, plotted_uppers), ranges, dataset, best_range)
 
 
-def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
+def plot_lower(ranges: ComparedRanges, dataset: Dataset) -> Plot:
     """Plot the error over L at the entered U, without a mark at the best L."""
     all_row_values = ranges.weighted_rows.problem.values.values
     lower, upper = ranges.current_range.lower, ranges.current_range.upper
@@ -332,7 +334,7 @@ def _plot_range_end(
     field_of_end: str,
     plotted_ends: FloatArray,
     plotted_ranges: tuple[npt.ArrayLike, npt.ArrayLike],
-    ranges: Ranges,
+    ranges: ComparedRanges,
     dataset: Dataset,
     marked_range: RangeChoice | None,
 ) -> Plot:
@@ -347,7 +349,7 @@ def _plot_range_end(
         marked_range: The best range with the other end, which gets a mark; None for no mark.
     """
     end_name, other_end_name = ("U", "L") if field_of_end == "upper" else ("L", "U")
-    error_parts_over_end = ranges.weighted_rows.error_parts(*plotted_ranges)
+    error_parts_over_end = ranges.weighted_rows.compute_error_parts(*plotted_ranges)
     columns = {"error": error_parts_over_end.error, **vars(error_parts_over_end)}
     current_error = ranges.current_range.error
     current_end = getattr(ranges.current_range, field_of_end)
@@ -379,8 +381,8 @@ def _plot_range_end(
         f"mean-range-{field_of_end}",
         f"Error over {end_name}",
         f"{alt_text} {SEPARATE_BIASES_SENTENCE}",
-        Axis(end_name, UNIT, axis_limits, axis_scale, number_format=",.3~g"),
-        Axis("error without cancelling", UNIT, (max_error / 1e4, max_error)),
+        Axis(end_name, VALUE_UNIT, axis_limits, axis_scale, number_format=",.3~g"),
+        Axis("error without cancelling", VALUE_UNIT, (max_error / 1e4, max_error)),
         items,
         dataset.provenance,
         add_counts_column({field_of_end: plotted_ends, **columns}, ranges.has_private_counts),
@@ -388,11 +390,11 @@ def _plot_range_end(
 
 
 def build_table(
-    ranges: Ranges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
+    ranges: ComparedRanges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
 ) -> dict[str, list[str]]:
     """Build a table that compares ranges for rows and for users, as lists of texts by column title.
 
-    Ranges that are None have no row, nor have best ranges for rows that no release can use.
+    ComparedRanges that are None have no row, nor have best ranges for rows that no release can use.
     """
     choices_by_row_title = {
         "In use": ranges.current_range,
@@ -420,7 +422,7 @@ BEST_FOR_USERS = "Users clamped, best range and bound"
 
 
 def describe_ranges(
-    ranges: Ranges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
+    ranges: ComparedRanges, joint_choice: RangeChoice | None, joint_users_choice: RangeChoice | None = None
 ) -> list[str]:
     """Write sentences on the bound and the noise, on the rule of equal tails, and on the proofs of the best ranges.
 

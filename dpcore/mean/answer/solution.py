@@ -140,23 +140,23 @@ class MeanSolution:
         return math.sqrt(self.problem._unit_noise_variance) / self.problem.histogram.num_users
 
     @cached_property
-    def counts_moving(self) -> bool:
+    def includes_step(self) -> bool:
         """Return True if errors count that a mean is moved into its range; False if they are upper bounds."""
         return find_mean(self.problem) is not None
 
     @property
     def cap_standard_error(self) -> float:
         """Return the root mean square error of the best cap, in the values' unit."""
-        return math.sqrt(float(self.cap_error.variance))
+        return math.sqrt(float(self.cap_error.squared_error))
 
     @property
     def smooth_standard_error(self) -> float:
         """Return the root mean square error of the best smooth weights, in the values' unit."""
-        return math.sqrt(float(self.smooth_error.variance))
+        return math.sqrt(float(self.smooth_error.squared_error))
 
     def standard_errors(self, caps: npt.ArrayLike) -> FloatArray:
         """Return the root mean square errors at caps, in the values' unit, of the shape of ``caps``."""
-        return np.sqrt(measure_caps(self.problem, caps).variance)
+        return np.sqrt(measure_caps(self.problem, caps).squared_error)
 
 
 def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSummary | None) -> MeanSolution:
@@ -173,7 +173,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     histogram = dataset.histogram
     if parameters.counts is mean.Counts.PUBLIC:
         dataset.refuse_public_counts()
-    problem = parameters.problem(histogram, value_summary)
+    problem = parameters.build_problem(histogram, value_summary)
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
     bounds = np.unique(np.concatenate((axes.choose_curve_bounds(histogram), best_bounds)))
@@ -181,11 +181,15 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     has_entered_variance = parameters.variance_source is VarianceSource.ENTERED
     if isinstance(problem, PrivateCountsProblem):
         split_problem = replace(problem, released_sums=ReleasedSums.SPLIT)
-        split_release = SplitRelease(mean.best_cap(split_problem), mean.capped_error(split_problem, bounds))
+        split_release = SplitRelease(
+            mean.best_cap(split_problem), mean.compute_capped_error(split_problem, bounds)
+        )
     if problem.target is mean.Target.TABLE:
-        user_weights = mean.user_weight(problem, smooth_choice.threshold, histogram.sizes) * histogram.sizes
+        user_weights = (
+            mean.compute_row_weight(problem, smooth_choice.threshold, histogram.sizes) * histogram.sizes
+        )
         worst_case = WorstCaseErrors(
-            worst_values.caps_error_bound(problem, cap_choice.max_contributions),
+            worst_values.bound_worst_cap_error(problem, cap_choice.max_contributions),
             worst_values.compute_worst_error(problem, user_weights),
             worst_values.find_best_weights(problem).error,
         )
@@ -212,19 +216,19 @@ NOT_COMPARED = ("own_bound",)
 def compare_over_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundComparison:
     """Build the comparison over epsilon: functions for the best cap with its error, and for errors at caps."""
     value_summary = ValueSummary.from_dataset(dataset, parameters.lower, parameters.upper)
-    problem = parameters.problem(dataset.histogram, value_summary)
+    problem = parameters.build_problem(dataset.histogram, value_summary)
 
     def compute_best(epsilon: float) -> tuple[float, float]:
         """Return the best cap at one epsilon, and its error."""
         epsilon_problem = replace(problem, epsilon=epsilon)
         cap = float(mean.best_cap(epsilon_problem).max_contributions)
-        return cap, math.sqrt(float(measure_caps(epsilon_problem, cap).variance))
+        return cap, math.sqrt(float(measure_caps(epsilon_problem, cap).squared_error))
 
     return BoundComparison(
         "Best bound (rows per user)",
         f"{'Error' if problem.target is mean.Target.TABLE else 'Standard error'} (unit of the values)",
         compute_best,
-        lambda epsilon, caps: np.sqrt(measure_caps(replace(problem, epsilon=epsilon), caps).variance),
+        lambda epsilon, caps: np.sqrt(measure_caps(replace(problem, epsilon=epsilon), caps).squared_error),
         dataset.histogram.sizes,
         dataset.histogram.users,
     )

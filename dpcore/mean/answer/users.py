@@ -34,7 +34,7 @@ from dpcore.mean.parameters import Clamp, MeanParameters
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.value_range import RangeChoice
 
-UNIT = "unit of the values"
+VALUE_UNIT = "unit of the values"
 ROWS_FIELD, USERS_FIELD = "*Rows*", "*Users' deviations*"
 SAME_ERROR_SENTENCE = (
     "The error is the same as for clamped rows: this σ² is of values in [L, U], which no clamp cuts. "
@@ -101,7 +101,7 @@ def write_user_detail(
     if solution.user_deviations is not None:
         sentences.append("Error about **the mean of these rows**, smooth weights both.")
     if (user_model := solution.user_model) is not None:
-        worst_variance = user_model.error(solution.threshold, has_any_distribution=True).variance
+        worst_variance = user_model.compute_error(solution.threshold, has_any_distribution=True).squared_error
         worst_error = math.sqrt(float(worst_variance))
         sentences.append(
             "**Assumed: the mean is (L + U)/2**, and users' means are normal around it. A mean one standard deviation "
@@ -126,7 +126,7 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
     threshold_text, error_text, limit_text, rows_error_text = map(
         wording.number, (threshold, error, deviation_limit, rows_error)
     )
-    noise_share = float(solution.mean_error.privacy_variance) / float(solution.mean_error.variance)
+    noise_share = float(solution.mean_error.privacy_variance) / float(solution.mean_error.squared_error)
     threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
     threshold_help = "The rows of a heavier user together weigh as much as this many."
     error_note = f"({wording.percent(noise_share)} noise)"
@@ -143,16 +143,20 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
     limit_args = f"± {limit_text}", cut_note, limit_help, deviation_limit, limit_unit, "deviation_limit"
     return (
         Number("Bound of the weights", *threshold_args),
-        Number(error_label, error_text, error_note, error_help, error, UNIT, error_key),
+        Number(error_label, error_text, error_note, error_help, error, VALUE_UNIT, error_key),
         Number("Deviation limit", *limit_args),
-        Number("Error, rows clamped", rows_error_text, rows_note, rows_help, rows_error, UNIT, "rows_error"),
+        Number(
+            "Error, rows clamped", rows_error_text, rows_note, rows_help, rows_error, VALUE_UNIT, "rows_error"
+        ),
     )
 
 
 def list_user_error_parts(solution: UsersSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error, bias (without values: sampling) and noise; their squares add up to its square."""
     errors_by_part = split_errors(solution, solution.mean_error)
-    return build_error_parts({name: float(errors) for name, errors in errors_by_part.items()}, wording.number)
+    return build_error_parts(
+        {part_name: float(part_errors) for part_name, part_errors in errors_by_part.items()}, wording.number
+    )
 
 
 def split_errors(solution: UsersSolution, mean_errors: mean.MeanError) -> dict[str, FloatArray]:
@@ -176,7 +180,7 @@ def build_user_facts(
 
     def compute_errors(bounds: list[float]) -> FloatArray:
         """Return the root mean square error at each bound."""
-        return np.sqrt(solution.compute_error(bounds).variance)
+        return np.sqrt(solution.compute_error(bounds).squared_error)
 
     half_and_double_text = standard.compare_half_and_double(
         threshold, compute_errors, format_number, is_integer=False
@@ -206,15 +210,17 @@ def plot_user_errors(
 ) -> Plot:
     """Plot the main figure: the error over the bound, of clamped users with its parts, and of clamped rows."""
     mean_errors, best_error = solution.mean_errors, solution.standard_error
-    users_errors, rows_errors = np.sqrt(mean_errors.variance), solution.rows_errors
+    users_errors, rows_errors = np.sqrt(mean_errors.squared_error), solution.rows_errors
     errors_by_part = split_errors(solution, mean_errors)
     axis_limits = fit_limits(np.append(users_errors, rows_errors), np.concatenate([*errors_by_part.values()]))
     columns = {"bound": bounds, "users_error": users_errors, "rows_error": rows_errors}
-    columns |= {f"users_{part.lower()}": part_errors for part, part_errors in errors_by_part.items()}
+    columns |= {
+        f"users_{part_name.lower()}": part_errors for part_name, part_errors in errors_by_part.items()
+    }
     counts_protection_texts = np.full(bounds.size, "private too" if problem.num_aggregates == 2 else "public")
     marks = [Mark("Best bound", solution.threshold, best_error, Style.TOTAL)]
     if own_bound is not None:
-        own_error = math.sqrt(solution.compute_error(float(own_bound)).variance)
+        own_error = math.sqrt(solution.compute_error(float(own_bound)).squared_error)
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
     start_bound = float(own_bound or max(round(solution.threshold), 1))
     return Plot(
@@ -223,12 +229,12 @@ def plot_user_errors(
         f"With users' deviations clamped the error is least at {wording.number(solution.threshold)} rows, "
         f"{wording.number(best_error)}.",
         build_bound_axis(problem.histogram),
-        Axis("error", UNIT, axis_limits),
+        Axis("error", VALUE_UNIT, axis_limits),
         (
             Curve("Users clamped", bounds, users_errors, Style.TOTAL),
             *(
-                Curve(part, bounds, part_errors, STYLE_BY_PART[part])
-                for part, part_errors in errors_by_part.items()
+                Curve(part_name, bounds, part_errors, STYLE_BY_PART[part_name])
+                for part_name, part_errors in errors_by_part.items()
             ),
             Curve("Rows clamped", bounds, rows_errors, Style.ENTERED, dash="solid", width=2.0),
             *marks,
@@ -277,7 +283,7 @@ def build_handle(
     return Handle(
         "Bound",
         bounds,
-        np.sqrt(mean_errors.variance),
+        np.sqrt(mean_errors.squared_error),
         initial_bound,
         "own_bound",
         is_integer=True,

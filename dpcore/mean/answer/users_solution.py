@@ -54,7 +54,7 @@ class UsersSolution:
     @property
     def standard_error(self) -> float:
         """Return the root mean square error at h, in the values' unit."""
-        return math.sqrt(float(self.mean_error.variance))
+        return math.sqrt(float(self.mean_error.squared_error))
 
     @property
     def reach(self) -> float:
@@ -81,32 +81,33 @@ def solve_users(
     if problem.program in SPLITS_MEANS:
         return None
     threshold, user_deviations, user_model = smooth_choice.threshold, None, None
-    compute_error: ErrorFunction = partial(mean.smooth_error, problem)
+    compute_error: ErrorFunction = partial(mean.compute_smooth_error, problem)
     rows_bound, rows_cut = smooth_choice.threshold, 0.0
     if has_entered_variance:
         if isinstance(problem, PrivateCountsProblem):
             problem = replace(problem, mean_above_lower=problem.value_bound / 2.0)
         user_model = UserModel(problem)
-        compute_error = user_model.error
-        threshold = user_model.find_threshold(bounds, user_model.error(bounds).variance)
+        compute_error = user_model.compute_error
+        threshold = user_model.find_threshold(bounds, user_model.compute_error(bounds).squared_error)
         rows_bound, rows_cut = mean.best_smooth(problem).threshold, user_model.row_cut
     elif value_summary is not None and problem.table_values is not None:
         user_deviations = value_summary.user_deviations
         noise_arguments = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
         threshold = user_deviations.find_threshold(*noise_arguments)
         compute_error = partial(_measure_table_error, user_deviations, noise_arguments)
-    measure = partial(_measure_users, problem, compute_error, user_deviations)
+    measure_at = partial(_measure_users, problem, compute_error, user_deviations)
     rows_error, rows_errors = (
-        np.sqrt(_measure_rows(problem, rows_cut, thresholds).variance) for thresholds in (rows_bound, bounds)
+        np.sqrt(_measure_rows(problem, rows_cut, thresholds).squared_error)
+        for thresholds in (rows_bound, bounds)
     )
-    error_fields = measure(threshold), measure(bounds), measure, float(rows_error), rows_errors
+    error_fields = measure_at(threshold), measure_at(bounds), measure_at, float(rows_error), rows_errors
     deviation_limit = threshold * problem.value_bound / 2.0
     return UsersSolution(problem, threshold, deviation_limit, *error_fields, user_deviations, user_model)
 
 
 def _measure_rows(problem: mean.MeanProblem, row_cut: float, thresholds: npt.ArrayLike) -> mean.MeanError:
     """Return the error at thresholds if rows are clamped, which cuts ``row_cut`` of a row in expectation."""
-    rows_error = mean.smooth_error(problem, thresholds)
+    rows_error = mean.compute_smooth_error(problem, thresholds)
     if row_cut:
         shifts = np.full(np.shape(thresholds), row_cut)
         rows_error = mean.MeanError(rows_error.sampling_variance, rows_error.privacy_variance, shifts)
@@ -117,7 +118,7 @@ def _measure_table_error(
     user_deviations: UserDeviations, noise_arguments: tuple[float, bool], thresholds: npt.ArrayLike
 ) -> mean.MeanError:
     """Return the error about the mean of this table at thresholds of any shape, before the mean is moved."""
-    return user_deviations.error(thresholds, *noise_arguments)
+    return user_deviations.compute_error(thresholds, *noise_arguments)
 
 
 def _measure_users(

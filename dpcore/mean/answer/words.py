@@ -24,7 +24,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, describe_program
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution
-from dpcore.mean.answer.users import UNIT, propose_clamp
+from dpcore.mean.answer.users import VALUE_UNIT, propose_clamp
 from dpcore.mean.moved_mean import find_mean
 from dpcore.mean.parameters import Clamp, MeanParameters
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
@@ -33,9 +33,9 @@ from dpcore.mean.table_values import ValueSummary
 MEAN_OVER_USERS = "Mean over users"
 MIN_CLEAR_SLOPE = 3.0
 """Smallest slope, in standard errors, that is reported as a difference of users with more rows."""
-NEAR_END = 3.0
+MAX_STDS_FROM_END = 3.0
 """Standard deviations of the noise from an end of the range within which the mean is said to leave it."""
-MOVED_SHARE = 0.01
+MIN_MOVED_ERROR_SHARE = 0.01
 """Share by which the step changes the error from which on near-optimal bounds are said to be those before it."""
 MIN_GAIN_OF_ALTERNATIVE = 0.02
 """Least share of the cap's error that smooth weights must save to stand on the card."""
@@ -55,7 +55,7 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     cap, threshold = solution.cap_choice.max_contributions, solution.smooth_choice.threshold
     which_mean_phrase = "of the rows in this table" if solution.is_about_table else "of the population"
     error_help = f"Root mean square distance of a release from the mean {which_mean_phrase}."
-    if solution.counts_moving:
+    if solution.includes_step:
         error_help += " It counts that a release outside [L, U] is moved to its nearer end."
     else:
         error_help += " It is an upper bound, as a release outside [L, U] is moved to its nearer end."
@@ -63,9 +63,13 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
 
     def build_error_number(mean_error: mean.MeanError, error_label: str, number_key: str) -> Number:
         """Build the number of an error, with the share of noise in its square."""
-        error = math.sqrt(float(mean_error.variance))
-        noise_note = f"({wording.percent(float(mean_error.privacy_variance / mean_error.variance))} noise)"
-        return Number(error_label, wording.number(error), noise_note, error_help, error, UNIT, number_key)
+        error = math.sqrt(float(mean_error.squared_error))
+        noise_note = (
+            f"({wording.percent(float(mean_error.privacy_variance / mean_error.squared_error))} noise)"
+        )
+        return Number(
+            error_label, wording.number(error), noise_note, error_help, error, VALUE_UNIT, number_key
+        )
 
     cap_text, threshold_text = wording.counted(cap, "row"), wording.number(threshold)
     threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
@@ -92,7 +96,12 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     upper_bound_note = "at most, linearised" if solution.has_private_counts else "at most"
     worst_case_error_text = wording.number(error)
     return *numbers, Number(
-        "Error whatever the values", worst_case_error_text, upper_bound_note, worst_case_help, error, UNIT
+        "Error whatever the values",
+        worst_case_error_text,
+        upper_bound_note,
+        worst_case_help,
+        error,
+        VALUE_UNIT,
     )
 
 
@@ -143,7 +152,7 @@ def warn_of_range(problem: mean.MeanProblem, noise_variance: float, reach: float
     """
     mean_above_lower, half_range = find_mean(problem), problem.value_bound / 2.0
     distance = 0.0 if mean_above_lower is None else abs(mean_above_lower - half_range)
-    if reach * half_range - distance >= NEAR_END * math.sqrt(noise_variance):
+    if reach * half_range - distance >= MAX_STDS_FROM_END * math.sqrt(noise_variance):
         return []
     if mean_above_lower is None:
         return [
@@ -182,7 +191,7 @@ def _find_safer_cap(solution: MeanSolution, parameters: MeanParameters) -> int:
         changed_fields["variance_source"] = mean.VarianceSource.WORST_CASE
     if parameters.likeness is mean.Likeness.FROM_VALUES:
         changed_fields["likeness"] = mean.Likeness.ENTERED
-    problem = replace(parameters, **changed_fields).problem(solution.problem.histogram)  # type: ignore[arg-type]
+    problem = replace(parameters, **changed_fields).build_problem(solution.problem.histogram)  # type: ignore[arg-type]
     return mean.best_cap(problem).max_contributions
 
 
@@ -230,7 +239,9 @@ def describe_near_optimal(solution: MeanSolution) -> str:
     """
     min_cap, max_cap = solution.near_optimal
     objective_text = f"the least {solution.error_name}"
-    if not math.isclose(solution.cap_standard_error, solution.cap_choice.standard_error, rel_tol=MOVED_SHARE):
+    if not math.isclose(
+        solution.cap_standard_error, solution.cap_choice.standard_error, rel_tol=MIN_MOVED_ERROR_SHARE
+    ):
         objective_text += " before the mean is moved into [L, U]"
     if len(solution.stretches) > MAX_LISTED_INTERVALS:
         intervals_text = f"{len(solution.stretches)} stretches"
@@ -282,7 +293,7 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
         if solution.problem.noise.kind is NoiseKind.GAUSSIAN:
             count_budget_text = "half of the budget"
         change_text = wording.change(split_error, solution.cap_choice.standard_error)
-        before_text = ", before a mean is moved into [L, U]" if solution.counts_moving else ""
+        before_text = ", before a mean is moved into [L, U]" if solution.includes_step else ""
         texts_by_heading["Against the usual split"] = (
             f"numerator and denominator with {count_budget_text} each: error {format_number(split_error)} at their "
             f"best bound of {split_cap_text}, {change_text}{before_text}."
@@ -344,7 +355,7 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
     clamped_values, sentences = value_summary.clamped_values, []
     cap_choice, smooth_choice = solution.cap_choice, solution.smooth_choice
     smooth_growth = mean.find_weight_growth(solution.problem, smooth_choice.threshold)
-    cap_arguments = float(cap_choice.max_contributions), mean.Growth(), solution.cap_standard_error
+    cap_arguments = float(cap_choice.max_contributions), mean.WeightGrowth(), solution.cap_standard_error
     smooth_arguments = smooth_choice.threshold, smooth_growth, solution.smooth_standard_error
     for bounding_adjective, (bound, weight_growth, error) in (
         ("bounded", cap_arguments),
@@ -400,7 +411,7 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     problem = solution.problem
     sum_phrase, approximation_phrase = "the mean of the kept values [@epasto2020, section 3].", ""
     if isinstance(problem, PrivateCountsProblem):
-        approximation_phrase = "" if solution.counts_moving else " (by the delta method)"
+        approximation_phrase = "" if solution.includes_step else " (by the delta method)"
         sum_phrase = "the sums of the kept values' distances from both ends of that interval."
         if problem.released_sums is not ReleasedSums.PAIR:
             sum_phrase = "the sum of the kept values around the middle of that interval, and to their number."
@@ -410,7 +421,7 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     )
     release_sentence += f" to {sum_phrase} A mean outside that interval was moved to its nearer end."
     cap_choice = solution.cap_choice
-    at_most_phrase = "" if solution.counts_moving else "at most "
+    at_most_phrase = "" if solution.includes_step else "at most "
     cap, error_text = cap_choice.max_contributions, wording.number(solution.cap_standard_error)
     cap_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"

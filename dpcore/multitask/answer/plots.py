@@ -71,7 +71,7 @@ def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
             *curve_style_and_symbol,
         )
         for (optimum_name, optimum), curve_style_and_symbol in zip(
-            optima.by_name.items(), styles_and_symbols, strict=True
+            optima.allocations_by_name.items(), styles_and_symbols, strict=True
         )
     ]
     plot_title = "Error from tail to head, with the optima"
@@ -161,12 +161,12 @@ def _build_ratio_axis(comparison: WeightComparison, shown_ratios: Sequence[float
 # --- weight against size ------------------------------------------------------------------------------------
 
 
-def average_by_size(task_sizes: IntArray, value_by_task: FloatArray) -> tuple[FloatArray, FloatArray]:
+def average_by_size(task_sizes: IntArray, task_values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return distinct task sizes, ascending at most `MAX_PLOTTED_SIZES`, and the mean value of their tasks."""
     distinct_sizes, size_indices = np.unique(task_sizes, return_inverse=True)
-    mean_value_by_size = np.bincount(size_indices, value_by_task) / np.bincount(size_indices)
+    mean_values = np.bincount(size_indices, task_values) / np.bincount(size_indices)
     kept_size_indices = choose_indices(distinct_sizes.size)
-    return distinct_sizes[kept_size_indices].astype(np.float64), mean_value_by_size[kept_size_indices]
+    return distinct_sizes[kept_size_indices].astype(np.float64), mean_values[kept_size_indices]
 
 
 def choose_indices(num_values: int) -> IntArray:
@@ -182,7 +182,7 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
     No axis moves with mu.
     """
     comparison, task_sizes = solution.comparison, solution.comparison.problem.graph.task_sizes
-    distinct_sizes, mean_weight_by_size = average_by_size(task_sizes, comparison.allocation.mean_weights)
+    distinct_sizes, mean_weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
     _, uniform_weights = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
     is_advised = comparison.rule.exponent == comparison.recommendation[0]
     weights_name = f"{name_weights(comparison)}{' (recommended)' if is_advised else ''}"
@@ -209,12 +209,12 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         Axis("weight ω", "1 = √β", weight_limits, title="Weight ω (1 = whole budget)"),
         (
             Curve(UNIFORM_WEIGHTS_NAME, distinct_sizes, uniform_weights, UNIFORM_STYLE),
-            Points(weights_name, distinct_sizes, mean_weight_by_size, WEIGHTS_STYLE, opacity=0.8, size=6),
+            Points(weights_name, distinct_sizes, mean_weights, WEIGHTS_STYLE, opacity=0.8, size=6),
         ),
         comparison.tasks.disclosure,
         {
             "users_of_task": distinct_sizes,
-            "weight_over_root_beta": mean_weight_by_size,
+            "weight_over_root_beta": mean_weights,
             "uniform_over_root_beta": uniform_weights,
         },
         is_main=True,
@@ -254,23 +254,28 @@ def plot_sizes(tasks: Tasks, file_has_all_tasks: bool = False) -> Plot:
         tasks: Users and tasks.
         file_has_all_tasks: True if its file holds all tasks, False if those that are plotted.
     """
-    sizes_by_rank = np.sort(tasks.graph.task_sizes)[::-1].astype(np.float64)
-    size_ranks = np.arange(1.0, sizes_by_rank.size + 1.0)
-    columns_by_name = {"rank": size_ranks, "users": sizes_by_rank}
-    if sizes_by_rank.size > MAX_PLOTTED_TASKS:
+    descending_sizes = np.sort(tasks.graph.task_sizes)[::-1].astype(np.float64)
+    size_ranks = np.arange(1.0, descending_sizes.size + 1.0)
+    columns_by_name = {"rank": size_ranks, "users": descending_sizes}
+    if descending_sizes.size > MAX_PLOTTED_TASKS:
         kept_rank_indices = (
-            np.unique(np.round(np.geomspace(1, sizes_by_rank.size, MAX_PLOTTED_TASKS)).astype(np.int64)) - 1
+            np.unique(np.round(np.geomspace(1, descending_sizes.size, MAX_PLOTTED_TASKS)).astype(np.int64))
+            - 1
         )
-        size_ranks, sizes_by_rank = size_ranks[kept_rank_indices], sizes_by_rank[kept_rank_indices]
+        size_ranks, descending_sizes = size_ranks[kept_rank_indices], descending_sizes[kept_rank_indices]
     return Plot(
         "many-tasks-sizes",
         "How large the tasks are",
         "Users per task, largest first.",
         Axis("rank of the task, largest first", number_format=","),
         SIZE_AXIS,
-        (Curve("Users per task", size_ranks, sizes_by_rank, Style.TOTAL, is_unnamed=True, symbol="circle"),),
+        (
+            Curve(
+                "Users per task", size_ranks, descending_sizes, Style.TOTAL, is_unnamed=True, symbol="circle"
+            ),
+        ),
         tasks.disclosure,
-        columns_by_name if file_has_all_tasks else {"rank": size_ranks, "users": sizes_by_rank},
+        columns_by_name if file_has_all_tasks else {"rank": size_ranks, "users": descending_sizes},
     )
 
 
@@ -314,8 +319,8 @@ def plot_budget_use(comparison: WeightComparison) -> Plot:
     ):
         used_shares = allocation.budget_uses[has_task] / comparison.problem.budget
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
-        user_shares_by_bin = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
-        share_column = Column(f"{column_prefix}_share_of_users", user_shares_by_bin)
+        user_shares = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
+        share_column = Column(f"{column_prefix}_share_of_users", user_shares)
         bars.append(Bars(curve_name, (bin_edges[:-1] + bin_edges[1:]) / 2.0, share_column, bar_style))
     return Plot(
         "many-tasks-use",
@@ -403,16 +408,16 @@ def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str
     If there are more than ``max_rows``, those in the middle are left out.
     """
     allocation, uniform_allocation = solution.comparison.allocation, solution.comparison.uniform_allocation
-    size_by_task, error_bound_by_task = allocation.problem.graph.task_sizes, allocation.task_bounds
-    task_order = np.argsort(size_by_task, kind="stable")
+    task_sizes, error_bounds = allocation.problem.graph.task_sizes, allocation.task_bounds
+    task_order = np.argsort(task_sizes, kind="stable")
     num_left_out = max(task_order.size - max_rows, 0)
     if num_left_out:
         task_order = np.concatenate((task_order[: max_rows // 2], task_order[-(max_rows - max_rows // 2) :]))
     return {
         "Task": task_order,
-        "Users": size_by_task[task_order],
+        "Users": task_sizes[task_order],
         "Weight, mean": np.sqrt(solution.budgets.exact_budget) * allocation.mean_weights[task_order],
         "Weight against uniform": (allocation.mean_weights / uniform_allocation.mean_weights)[task_order],
-        "Error bound against uniform": (error_bound_by_task / uniform_allocation.task_bounds)[task_order],
-        "Share of the total error": (error_bound_by_task / error_bound_by_task.sum())[task_order],
+        "Error bound against uniform": (error_bounds / uniform_allocation.task_bounds)[task_order],
+        "Share of the total error": (error_bounds / error_bounds.sum())[task_order],
     }, num_left_out

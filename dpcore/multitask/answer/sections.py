@@ -108,7 +108,7 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
         ("problem (9)", "weigh the same", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
         ("free weights", "may differ", {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "filled up"}),
     ):
-        optimum, allocation_by_name = optima.by_name[optimum_name], dict[str, Allocation]()
+        optimum, allocation_by_name = optima.allocations_by_name[optimum_name], dict[str, Allocation]()
         if BudgetFit.CLIPPED in phrase_by_fit:
             allocation_by_name[words.name_sampling(comparison.best_task_sampling)] = (
                 comparison.best_task_sampling

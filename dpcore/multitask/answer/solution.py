@@ -31,11 +31,11 @@ from dpcore.multitask.problem import Allocation, BudgetComparison, Loss, TaskGra
 from dpcore.multitask.sampling import allocate_uniform_sampling, find_best_uniform_sampling
 from dpcore.multitask.weights import Bucket, BudgetFit, WeightRule, compute_skew
 
-FINE_STEPS, COARSE_STEPS = 40, 8
+NUM_FINE_STEPS, NUM_COARSE_STEPS = 40, 8
 """Steps of mu from 0 to 1; few if the graph is large."""
 NEAR_OPTIMAL_SHARE = 0.05
 """Relative excess of a near-optimal total bound."""
-LARGE_GRAPH_PAIRS = 1_000_000
+MIN_PAIRS_OF_LARGE_GRAPH = 1_000_000
 """Pairs: each step takes about 30 ns a pair."""
 OPTIMA_TOLERANCE = 1e-4
 """Relative gap of the exact optima."""
@@ -118,14 +118,14 @@ def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
     """Compute the error bounds over all mu with the fit of this rule; the exponent of the rule is ignored."""
     problem = TaskProblem(tasks.graph, 1.0, loss)
     uniform_allocation = rule.with_exponent(0.0).allocate(problem)
-    num_steps = FINE_STEPS if tasks.graph.num_pairs <= LARGE_GRAPH_PAIRS else COARSE_STEPS
+    num_steps = NUM_FINE_STEPS if tasks.graph.num_pairs <= MIN_PAIRS_OF_LARGE_GRAPH else NUM_COARSE_STEPS
     exponents = np.linspace(0.0, 1.0, num_steps + 1)
     relative_totals, extreme_error_ratios, extreme_mean_weights = [], [], []
     for exponent in exponents:
         allocation = rule.with_exponent(float(exponent)).allocate(problem)
         relative_totals.append(compare_totals(allocation, uniform_allocation))
-        error_ratio_by_task = allocation.task_bounds / uniform_allocation.task_bounds
-        extreme_error_ratios += [float(error_ratio_by_task.min()), float(error_ratio_by_task.max())]
+        error_ratios = allocation.task_bounds / uniform_allocation.task_bounds
+        extreme_error_ratios += [float(error_ratios.min()), float(error_ratios.max())]
         extreme_mean_weights += [float(allocation.mean_weights.min()), float(allocation.mean_weights.max())]
     return ExponentCurve(
         exponents,
@@ -245,7 +245,7 @@ class Optima:
     user_task_optimum: Allocation
 
     @property
-    def by_name(self) -> dict[str, Allocation]:
+    def allocations_by_name(self) -> dict[str, Allocation]:
         """Return both optima by name: ``problem (9)``, one weight per task, and ``free weights``, per user and task."""
         return {"problem (9)": self.task_optimum, "free weights": self.user_task_optimum}
 

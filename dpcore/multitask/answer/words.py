@@ -194,14 +194,14 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     if comparison.entered_task_sampling is not None:
         texts_by_heading["Your sampling"] = _describe_sampling(comparison, comparison.entered_task_sampling)
     (best_exponent, least_relative_total), problem = comparison.exponent_curve.optimum, comparison.problem
-    task_skews, size_by_task = comparison.task_skews, problem.graph.task_sizes
-    mean_skew = float(size_by_task @ task_skews / size_by_task.sum())
+    task_skews, task_sizes = comparison.task_skews, problem.graph.task_sizes
+    mean_skew = float(task_sizes @ task_skews / task_sizes.sum())
     return texts_by_heading | {
         "Best uniform sampling": _describe_sampling(comparison, comparison.best_task_sampling),
         "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(least_relative_total)}. The "
         "paper's "
         f"{format_exponent(problem.loss.best_exponent)} would gain "
-        f"{format_factor(compute_gain(size_by_task, problem.loss))} "
+        f"{format_factor(compute_gain(task_sizes, problem.loss))} "
         "if users were alike and nobody were clipped.",
         "Weight skew": f"of a task's weight, {wording.percent(mean_skew)} moves to users with few tasks, "
         f"{wording.percent(float(task_skews.max()))} at worst."
@@ -229,7 +229,7 @@ def list_proofs(solution: MultitaskSolution) -> tuple[Proof, ...]:
     exponent, optima = solution.comparison.rule.exponent, solution.optima
     certificate = certify_on_average(solution.comparison.problem, exponent)
     proofs = [(f"μ = {format_exponent(exponent)} by the paper's measure", certificate, "Closed form.")]
-    for optimum_name, optimum in {} if optima is None else optima.by_name.items():
+    for optimum_name, optimum in {} if optima is None else optima.allocations_by_name.items():
         assert optimum.certificate is not None
         proofs.append((f"Exact optimum, {optimum_name}", optimum.certificate, optimum.stop_reason))
     return tuple(proofs)

@@ -34,7 +34,7 @@ from dpcore.per_group.answer.solution import (
 from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, AnySolution, format_error, name_norm
 from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import PrivatePair
+from dpcore.per_group.private_pair import DrawnPair
 from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.summary import APPROXIMATION_TEXT
@@ -70,7 +70,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.OfferedPr
 
 
 def write_private_forms(
-    private_pair: PrivatePair, dataset: Dataset, epsilon: float | None = None
+    private_pair: DrawnPair, dataset: Dataset, epsilon: float | None = None
 ) -> forms.OfferedPrograms | None:
     """Write the program for a pair that was chosen privately; None if its settings fit no program.
 
@@ -138,10 +138,11 @@ PHRASE_BY_RULE = {
 
 def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     """Write the methods text for the bound of the headline, or that nothing was released."""
-    p, pair_choice = solution.parameters, solution.pair_choice
-    error_name = NAME_BY_OBJECTIVE[p.objective]
+    parameters, pair_choice = solution.parameters, solution.pair_choice
+    error_name = NAME_BY_OBJECTIVE[parameters.objective]
     if isinstance(solution, DistributionSolution):
-        bounding_sentences = "" if solution.pair is None else _describe_pair(p, solution.pair, "about ")
+        pair = solution.pair
+        bounding_sentences = "" if pair is None else _describe_pair(parameters, pair, "about ")
         objective_sentence = (
             f"The bounds have the least {error_name} found from the distribution of pairs of user and group, as if it "
             "were the same in every group."
@@ -152,33 +153,32 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         objective_sentence = f"The bound minimises {error_basis_phrase}."
     doubt_phrase = "" if pair_choice.is_settled and pair_choice.certificate is not None else " was found that"
     no_release_sentence = (
-        f"At ε = {wording.entered(p.epsilon)} no bound{doubt_phrase} has a smaller {error_name} than releasing "
-        "nothing, and nothing was released."
+        f"At ε = {wording.entered(parameters.epsilon)} no bound{doubt_phrase} has a smaller {error_name} than "
+        "releasing nothing, and nothing was released."
     )
-    delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
-    release_phrase = f"The {PHRASE_BY_STATISTIC[p.statistic]} every group was released"
-    guarantee_sentence = write_guarantee(release_phrase, p.epsilon, p.neighbours, delta)
-    listed_groups_with_verb, num_listed = "list of groups is", len(p.listed_groups[0])
-    if num_listed:
+    delta = round_up_to_float(Fraction(parameters.delta or 0.0) + Fraction(parameters.selection_delta or 0.0))
+    release_phrase = f"The {PHRASE_BY_STATISTIC[parameters.statistic]} every group was released"
+    guarantee_sentence = write_guarantee(release_phrase, parameters.epsilon, parameters.neighbours, delta)
+    listed_groups_with_verb, num_listed = "list of groups is", len(parameters.listed_groups[0])
+    if num_listed and parameters.edges:
+        listed_groups_with_verb = f"edges of the {wording.counted(num_listed, 'bin')} are"
+    elif num_listed:
         listed_groups_with_verb = f"list of the {wording.counted(num_listed, 'group')} is"
-        listed_groups_with_verb = (
-            f"edges of the {wording.counted(num_listed, 'bin')} are" if p.edges else listed_groups_with_verb
-        )
     groups_sentence = f"The {listed_groups_with_verb} public, and the budget is for all groups together."
-    if p.selection.is_private:
-        assert p.selection_delta is not None
+    if parameters.selection.is_private:
+        assert parameters.selection_delta is not None
         groups_sentence = (
-            f"Groups were selected by {PHRASE_BY_RULE[p.selection]}, which spent "
-            f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that "
-            "budget."
+            f"Groups were selected by {PHRASE_BY_RULE[parameters.selection]}, which spent "
+            f"ε = {wording.entered(parameters.selection_epsilon)} and "
+            f"δ = {wording.entered(parameters.selection_delta)} of that budget."
         )
-        if p.min_users:
-            groups_sentence += f" Groups of fewer than {p.min_users} users were never released."
+        if parameters.min_users:
+            groups_sentence += f" Groups of fewer than {parameters.min_users} users were never released."
     return Methods(
         guarantee_text=f"{guarantee_sentence} {groups_sentence}",
         procedure=bounding_sentences,
         public_procedure=f"The contribution of each user to all groups was bounded, and "
-        f"{cite_program_noise(p.program, p.noise.kind, p.mechanism)} "
+        f"{cite_program_noise(parameters.program, parameters.noise.kind, parameters.mechanism)} "
         "was added in every group.",
         disclosure=dataset.provenance,
         no_release_sentence="" if bounding_sentences else no_release_sentence,
@@ -188,37 +188,38 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
 
 def _describe_bound(solution: PerGroupSolution) -> str:
     """Describe the best pair, or the bound on whole vectors if it saves enough error; empty if nothing is released."""
-    p, pair, best_vector = solution.parameters, solution.pair, solution.best_vector
+    parameters, pair, best_vector = solution.parameters, solution.pair, solution.best_vector
     if best_vector is None or solution.saved_share < MIN_SAVING:
-        return "" if pair is None else _describe_pair(p, pair)
+        return "" if pair is None else _describe_pair(parameters, pair)
     sample_sentence = ""
     if isinstance(best_vector, SelectedVector):
         groups_text = wording.counted(best_vector.max_groups, "group")
         sample_sentence = f"For the selection each user counted in at most {groups_text}, drawn at random. "
     norm_text = wording.number(round_up(best_vector.max_norm), 6)
-    phrase = f"The contribution of each user to all groups was bounded in {name_norm(p)} norm by {norm_text}"
-    return f"{sample_sentence}{phrase}{_describe_noise(p, format_error(p, best_vector.error))}"
+    phrase = f"The contribution of each user to all groups was bounded in {name_norm(parameters)} norm by {norm_text}"
+    error_text = format_error(parameters, best_vector.error)
+    return f"{sample_sentence}{phrase}{_describe_noise(parameters, error_text)}"
 
 
-def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
+def _describe_noise(parameters: PerGroupParameters, error_text: str) -> str:
     """Write the end of a sentence on a bound, which names the noise in every group, and a sentence with the error."""
-    noise_text = cite_program_noise(p.program, p.noise.kind, p.mechanism)
-    return (
-        f", and {noise_text} was added in every group. The {NAME_BY_OBJECTIVE[p.objective]} is {error_text}."
-    )
+    noise_text = cite_program_noise(parameters.program, parameters.noise.kind, parameters.mechanism)
+    error_name = NAME_BY_OBJECTIVE[parameters.objective]
+    return f", and {noise_text} was added in every group. The {error_name} is {error_text}."
 
 
-def _describe_pair(p: PerGroupParameters, pair: Pair, error_prefix: str = "") -> str:
+def _describe_pair(parameters: PerGroupParameters, pair: Pair, error_prefix: str = "") -> str:
     """Describe a pair of bounds, its noise and its error, whose text begins with the prefix."""
     groups_text = wording.counted(pair.max_groups, "group")
     pair_sentence = f"Each user contributed to at most {groups_text}, drawn at random"
-    if p.statistic is not Statistic.USERS:
-        amount_unit_text = " rows" if p.statistic in (Statistic.ROWS, Statistic.MEAN) else ""
+    if parameters.statistic is not Statistic.USERS:
+        amount_unit_text = " rows" if parameters.statistic in (Statistic.ROWS, Statistic.MEAN) else ""
         amount_unit_text = amount_unit_text.rstrip("s") if pair.max_amount == 1 else amount_unit_text
         pair_sentence += f", and at most {wording.number(pair.max_amount, 6)}{amount_unit_text} to each"
-    if p.statistic is Statistic.SIGNED_SUM:
+    if parameters.statistic is Statistic.SIGNED_SUM:
         pair_sentence += ", in absolute value"
-    return f"{pair_sentence}{_describe_noise(p, error_prefix + format_error(p, pair.error))}"
+    error_text = error_prefix + format_error(parameters, pair.error)
+    return f"{pair_sentence}{_describe_noise(parameters, error_text)}"
 
 
 def build_answer(
@@ -323,7 +324,7 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
     is_integer = solution.parameters.statistic.is_integer
     amount_key = "max_contributions_per_group" if is_integer else "max_amount_per_group"
     max_amount = int(pair_choice.max_amount) if is_integer else pair_choice.max_amount
-    details: dict[str, object] = {"max_groups_contributed": pair_choice.max_groups, amount_key: max_amount}
+    entries: dict[str, object] = {"max_groups_contributed": pair_choice.max_groups, amount_key: max_amount}
     certificate_entries = {
         "error_of_publishing_nothing": solution.problem.error_of_nothing,
         "ended": pair_choice.stop_reason,
@@ -331,18 +332,18 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
     }
     if isinstance(solution, DistributionSolution):
         lowest_error, highest_error = solution.error_limits or (None, None)
-        details |= {
+        entries |= {
             "error_about": pair_choice.error,
             "error_at_least": lowest_error,
             "error_at_most": highest_error,
         }
-        return details | certificate_entries | {"approximate": APPROXIMATION_TEXT}
-    details |= {"error": pair_choice.error, **certificate_entries}
+        return entries | certificate_entries | {"approximate": APPROXIMATION_TEXT}
+    entries |= {"error": pair_choice.error, **certificate_entries}
     if pair is not None and not is_integer:
-        details |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
+        entries |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
     norm_name = name_norm(solution.parameters)
     for vector_key, vector_choice in zip(("cap", "scaling"), solution.vector_choices, strict=False):
-        details[vector_key] = {
+        entries[vector_key] = {
             "norm": norm_name,
             "max_norm": vector_choice.max_norm,
             "error": vector_choice.error,
@@ -356,9 +357,9 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
             if "pair" in selected_groups_by_bounds
             else 0.0
         )
-        details["groups_released_on_average"] = num_expected
+        entries["groups_released_on_average"] = num_expected
         if (selected_vector := selection_solution.selected_vector) is not None:
-            details["scaled_users"] = {
+            entries["scaled_users"] = {
                 "rule": selected_vector.vector_rule.value,
                 "norm": norm_name,
                 "max_norm": selected_vector.max_norm,
@@ -366,7 +367,7 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
                 "error": selected_vector.error,
                 "proof": "none",
             }
-    return details
+    return entries
 
 
 def build_refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:

@@ -12,7 +12,7 @@ from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.pair_of_bounds import space_evenly
 from dpcore.per_group.problem import PerGroupProblem
-from dpcore.per_group.selection import SelectedGroups, SelectedVector, Selection
+from dpcore.per_group.selection import SelectedGroups, SelectedVector, SelectionProblem
 from dpcore.per_group.whole_vector import sum_cut_amounts
 
 NUM_PAIRS_OF_LARGE_DATA = 2_000_000
@@ -138,7 +138,7 @@ class SelectionSolution:
 
 
 def evaluate_selection(
-    selection: Selection,
+    selection: SelectionProblem,
     best_pair: Pair | None,
     selected_vector: SelectedVector | None,
     tuner_pair: Pair | None,
@@ -178,7 +178,10 @@ def evaluate_selection(
             groups_over_epsilon["scaled"] = [bound_vectors(other_epsilon) for other_epsilon in epsilons]
     curves_by_bounds_name = {}
     for bounds_name, all_selected_groups in groups_over_epsilon.items():
-        curve_columns = [(x.num_expected_groups, *split_error(problem, x)) for x in all_selected_groups]
+        curve_columns = [
+            (selected_groups.num_expected_groups, *split_error(problem, selected_groups))
+            for selected_groups in all_selected_groups
+        ]
         curves_by_bounds_name[bounds_name] = (epsilons, *np.array(curve_columns).T)
     users_per_group = np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries)
     return SelectionSolution(

@@ -24,7 +24,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.answer.solution import (
-    NEAR_OPTIMAL,
+    NEAR_OPTIMAL_RATIO,
     USEFUL_ERROR,
     DistributionSolution,
     PairSolution,
@@ -53,8 +53,8 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     error_map, parameters = solution.error_map, solution.parameters
     plot_title = f"Error over both bounds{', about' if isinstance(solution, DistributionSolution) else ''}"
     pair_marks = [
-        (name, pair, mark_style, mark_symbol)
-        for name, pair, mark_style, mark_symbol in (
+        (mark_name, pair, mark_style, mark_symbol)
+        for mark_name, pair, mark_style, mark_symbol in (
             ("Best pair", solution.pair, Style.CAP, "diamond"),
             ("PipelineDP", solution.tuner_pair, Style.ENTERED, "circle"),
             ("Your own pair", solution.own_pair, Style.ENTERED, "square"),
@@ -68,7 +68,10 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         "max_amount": np.repeat(amount_bounds, group_bounds.size),
         "error": errors.ravel(),
     }
-    columns |= {name: np.sqrt(squares).ravel() for name, squares in error_map.split_squares().items()}
+    columns |= {
+        mark_name: np.sqrt(mean_squares).ravel()
+        for mark_name, mean_squares in error_map.split_squares().items()
+    }
     items: list[Item]
     x = _build_axis(GROUPS_AXIS, "", group_bounds, *(float(pair.max_groups) for pair in marked_pairs))
     amount_unit = (
@@ -76,10 +79,12 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     )
     amount_name, amount_unit = ("rows", "") if amount_unit == "rows" else ("amount", amount_unit)
     amounts_axis = f"{amount_name} per user in each group"
-    y = _build_axis(amounts_axis, amount_unit, amount_bounds, *(p.max_amount for p in marked_pairs))
+    y = _build_axis(
+        amounts_axis, amount_unit, amount_bounds, *(marked_pair.max_amount for marked_pair in marked_pairs)
+    )
     if min(amount_bounds.size, group_bounds.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
-        contour_name_and_ratio = f"within 5{wording.PERCENT}", NEAR_OPTIMAL
+        contour_name_and_ratio = f"within 5{wording.PERCENT}", NEAR_OPTIMAL_RATIO
         items = [
             Cells(
                 "error",
@@ -90,28 +95,28 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
                 named_contour_multiple=contour_name_and_ratio,
             )
         ]
-        for name, pair, mark_style, mark_symbol in pair_marks:
+        for mark_name, pair, mark_style, mark_symbol in pair_marks:
             hover_text = f"error: {format_error(parameters, pair.error)}"
             pair_text = f"{wording.number(pair.max_groups)} × {wording.number(pair.max_amount)}"
-            mark_label = f"{name}: {pair_text}"
+            mark_label = f"{mark_name}: {pair_text}"
             if pair is solution.pair:
                 mark_label = format_pair(parameters, pair.max_groups, pair.max_amount)
             mark_options: dict[str, Any] = {"hover_text": hover_text, "label": mark_label}
             items.append(
-                Mark(name, pair.max_groups, pair.max_amount, mark_style, mark_symbol, **mark_options)
+                Mark(mark_name, pair.max_groups, pair.max_amount, mark_style, mark_symbol, **mark_options)
             )
     else:  # Distinct users, or one group for everybody.
         is_over_groups = amount_bounds.size == 1
         plotted_bounds = columns["max_groups" if is_over_groups else "max_amount"]
         items = [Curve("Error of the pair", plotted_bounds, columns["error"], Style.TOTAL)]
-        for name, column_name in COLUMN_BY_PART.items():
+        for mark_name, column_name in COLUMN_BY_PART.items():
             if column_name in columns:
-                items.append(Curve(name, plotted_bounds, columns[column_name], STYLE_BY_PART[name]))
+                items.append(Curve(mark_name, plotted_bounds, columns[column_name], STYLE_BY_PART[mark_name]))
         # A part is seen down to a tenth of the least error.
         visible_errors = np.append(errors, errors.min() / 10.0) if len(items) > 1 else errors
-        for name, pair, mark_style, mark_symbol in pair_marks:
+        for mark_name, pair, mark_style, mark_symbol in pair_marks:
             marked_bound = pair.max_groups if is_over_groups else pair.max_amount
-            items.append(Mark(name, marked_bound, pair.error, mark_style, mark_symbol))
+            items.append(Mark(mark_name, marked_bound, pair.error, mark_style, mark_symbol))
         x = x if is_over_groups else y
         error_unit = _name_error_unit(parameters)
         y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))
@@ -202,22 +207,22 @@ def _choose_groups(group_sizes: FloatArray | IntArray) -> IntArray:
 
 def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot groups' errors against their sizes, relative to them but for means; of some groups if there are many."""
-    is_mean, size_by_group = solution.is_mean, np.abs(solution.problem.totals)
-    plotted_indices = _choose_groups(size_by_group)
-    size_column = Column("size", size_by_group[plotted_indices])
-    relative_to = np.ones(plotted_indices.size) if is_mean else size_by_group[plotted_indices]
+    is_mean, group_sizes = solution.is_mean, np.abs(solution.problem.totals)
+    plotted_indices = _choose_groups(group_sizes)
+    size_column = Column("size", group_sizes[plotted_indices])
+    relative_to = np.ones(plotted_indices.size) if is_mean else group_sizes[plotted_indices]
     pair_curve_name = (
         "Best pair" if solution.pair is not None else f"Publishing {'the middle' if is_mean else '0'}"
     )
     one_mean_errors = compute_errors_of_one_mean(solution.problem) if is_mean else None
     items: list[Item] = []
-    for curve_name, column_name, error_by_group, curve_style, curve_symbol in (
+    for curve_name, column_name, group_errors, curve_style, curve_symbol in (
         (pair_curve_name, "error_of_pair", solution.group_errors, Style.CAP, "circle"),
         ("Users scaled", "error_scaled", solution.vector_group_errors, Style.SMOOTH, "triangle-up"),
         ("One mean for all groups", "error_of_one_mean", one_mean_errors, Style.SAMPLING, "triangle-up"),
     ):
-        if error_by_group is not None:
-            errors_column = Column(column_name, error_by_group[plotted_indices] / relative_to)
+        if group_errors is not None:
+            errors_column = Column(column_name, group_errors[plotted_indices] / relative_to)
             items.append(
                 Points(
                     curve_name,
@@ -239,9 +244,12 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         axis_name, error_unit = "size of the group, t", "1 = the group's size"
         visible_errors = [USEFUL_ERROR / 2.0, 1.5]
         level_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
-        items += [Level("As large as the group", 1.0), Level(level_name, USEFUL_ERROR, dash="longdash")]
+        items += [
+            Level("As large as the group", 1.0),
+            Level(level_name, USEFUL_ERROR, dash="longdash"),
+        ]
     is_empty = not (plotted_indices.size and point_errors.size)
-    x = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else size_by_group[plotted_indices])
+    x = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else group_sizes[plotted_indices])
     point_errors = np.array([0.1, 1.0]) if is_empty else point_errors
     y = _build_axis("error of a group", error_unit, point_errors, *visible_errors)
     return Plot("per-group-sizes", "Error of each group", alt_text, x, y, items, provenance, height=420)

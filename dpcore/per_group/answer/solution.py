@@ -26,17 +26,22 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
 from dpcore.per_group.problem import PerGroupProblem
-from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
+from dpcore.per_group.selection import (
+    SelectedVector,
+    SelectionProblem,
+    best_selected_pair,
+    best_selected_vector,
+)
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 
-MAP_SIZE, SELECTED_MAP_SIZE, MEAN_MAP_SIZE, SUMMARY_MAP_SIZE = (48, 20), (12, 8), (9, 9), (30, 16)
+MAP_SHAPE, SELECTED_MAP_SHAPE, MEAN_MAP_SHAPE, SUMMARY_MAP_SHAPE = (48, 20), (12, 8), (9, 9), (30, 16)
 """Points of the map along groups and amounts."""
 MAX_VISITED_PAIRS = 60_000_000
 """Pairs that a search with private groups visits, about a minute."""
-CURVE_POINTS = 36
+NUM_CURVE_POINTS = 36
 """Norms of the curves."""
-NEAR_OPTIMAL = 1.05
+NEAR_OPTIMAL_RATIO = 1.05
 """Of the best error."""
 MIN_SAVING = 0.01
 """Share of the error that scaling must save."""
@@ -99,12 +104,12 @@ class PairSolution:
             pair_sizes = self.problem.pair_sizes
             # A user of k groups has k pairs.
             groups_per_user, pair_counts = pair_sizes.groups, pair_sizes.pairs.astype(np.float64)
-            num_users_by_groups = pair_counts / groups_per_user
+            user_counts = pair_counts / groups_per_user
         else:
             groups_per_user = self.problem.pairs.groups_per_user
-            num_users_by_groups = np.ones(groups_per_user.size)
+            user_counts = np.ones(groups_per_user.size)
             pair_counts = np.ones(self.problem.pairs.num_pairs)
-        groups_and_users = _count_distinct(groups_per_user, num_users_by_groups)
+        groups_and_users = _count_distinct(groups_per_user, user_counts)
         return *groups_and_users, *_count_distinct(np.abs(self.problem.amounts), pair_counts)
 
 
@@ -244,7 +249,9 @@ class PerGroupSolution(PairSolution):
         best_norms = [choice.max_norm for choice in self.vector_choices if choice.max_norm > 0.0]
         first_user_norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
         grid_centres = best_norms or [first_user_norm or 1.0]
-        num_points = CURVE_POINTS // 3 if problem.pairs.num_pairs > NUM_PAIRS_OF_LARGE_DATA else CURVE_POINTS
+        num_points = (
+            NUM_CURVE_POINTS // 3 if problem.pairs.num_pairs > NUM_PAIRS_OF_LARGE_DATA else NUM_CURVE_POINTS
+        )
         grid_norms = np.geomspace(min(grid_centres) / 30.0, max(grid_centres) * 30.0, num_points)
         curve_norms = np.unique(np.r_[grid_norms, best_norms])
         cap_errors, radial_errors = (
@@ -260,17 +267,17 @@ class PerGroupSolution(PairSolution):
             return 0.0
         return max(0.0, 1.0 - self.best_vector.error / self.pair_error)
 
-    def find_useful_size(self, error_by_group: FloatArray) -> float | None:
+    def find_useful_size(self, group_errors: FloatArray) -> float | None:
         """Return the smallest size from which on every group's error is below 10 % of its size, or None."""
         sizes = np.abs(self.problem.totals)
-        useless_sizes = sizes[~(error_by_group < USEFUL_ERROR * sizes)]
+        useless_sizes = sizes[~(group_errors < USEFUL_ERROR * sizes)]
         # A group of the same size with a larger error also ends the range.
         useful_sizes = sizes[sizes > useless_sizes.max(initial=0.0)]
         return float(useful_sizes.min()) if useful_sizes.size else None
 
-    def count_useless(self, error_by_group: FloatArray) -> int:
+    def count_useless(self, group_errors: FloatArray) -> int:
         """Return the number of groups whose error is at least their size, so that publishing 0 would be as good."""
-        return int(self.problem.pairs.multiplicities[error_by_group >= np.abs(self.problem.totals)].sum())
+        return int(self.problem.pairs.multiplicities[group_errors >= np.abs(self.problem.totals)].sum())
 
 
 NOT_COMPARED = ("own_groups", "own_amount")
@@ -330,10 +337,10 @@ def solve(
     problem = PerGroupProblem(build_pairs(dataset, parameters), parameters)
     num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
     is_mean = statistic is Statistic.MEAN
-    selection, sorted_pairs, map_grid_size = None, None, MAP_SIZE
+    selection, sorted_pairs, map_grid_size = None, None, MAP_SHAPE
     compute_pair_error_of: Callable[[int, float], float]
     if parameters.selection.is_private:
-        selection, map_grid_size = Selection(problem), SELECTED_MAP_SIZE
+        selection, map_grid_size = SelectionProblem(problem), SELECTED_MAP_SHAPE
         compute_pair_error_of = selection.compute_error
         pair_choice = best_selected_pair(
             selection,
@@ -342,7 +349,7 @@ def solve(
             should_stop=should_stop,
         )
     elif is_mean:
-        compute_pair_error_of, map_grid_size = partial(compute_mean_error, problem), MEAN_MAP_SIZE
+        compute_pair_error_of, map_grid_size = partial(compute_mean_error, problem), MEAN_MAP_SHAPE
         pair_choice = best_mean_pair(problem, should_stop=should_stop)
     else:
         compute_pair_error_of = partial(compute_pair_error, problem)
@@ -411,10 +418,10 @@ def _find_near_optimal(
     problem: PerGroupProblem, best_pair: Pair, sorted_pairs: SortedPairs
 ) -> tuple[int, int]:
     """Return the interval of near-optimal L0 around the pair, without other near-optimal intervals."""
-    error_by_l0 = compute_parts_by_max_groups(problem, best_pair.max_amount, sorted_pairs)[0]
-    worse_l0s = 1 + np.flatnonzero(error_by_l0 > NEAR_OPTIMAL * best_pair.error)
+    errors_per_l0 = compute_parts_by_max_groups(problem, best_pair.max_amount, sorted_pairs)[0]
+    worse_l0s = 1 + np.flatnonzero(errors_per_l0 > NEAR_OPTIMAL_RATIO * best_pair.error)
     num_worse_below = np.searchsorted(worse_l0s, best_pair.max_groups)
-    worse_l0s_and_ends = np.r_[0, worse_l0s, error_by_l0.size + 1]
+    worse_l0s_and_ends = np.r_[0, worse_l0s, errors_per_l0.size + 1]
     return int(worse_l0s_and_ends[num_worse_below]) + 1, int(worse_l0s_and_ends[num_worse_below + 1]) - 1
 
 
@@ -438,8 +445,8 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
     group_bounds, amount_bounds = (
         np.unique(np.r_[space_evenly(int(largest_value), max_num_bounds), best_bound or 1]).astype(np.float64)
         for largest_value, max_num_bounds, best_bound in (
-            (dataset.pair_sizes.groups.max(), SUMMARY_MAP_SIZE[0], pair_choice.max_groups),
-            (problem.amounts.max(), SUMMARY_MAP_SIZE[1], pair_choice.max_amount),
+            (dataset.pair_sizes.groups.max(), SUMMARY_MAP_SHAPE[0], pair_choice.max_groups),
+            (problem.amounts.max(), SUMMARY_MAP_SHAPE[1], pair_choice.max_amount),
         )
     )
     map_values = np.array(

@@ -335,8 +335,8 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
         if compared_pair is not None:
             l0_text, linf_text = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))
             compared_errors = (compared_pair.error, solution.pair_error)
-            format_one = partial(format_error, parameters)
-            fact_sentence = standard.compare_own_bound("error", *compared_errors, format_one, "the pair")
+            format_own = partial(format_error, parameters)
+            fact_sentence = standard.compare_own_bound("error", *compared_errors, format_own, "the pair")
             texts_by_heading[f"{pair_label}, {l0_text} × {linf_text}"] = fact_sentence
     no_pair_sentence = "no pair: only for amounts of at least 0, on a public list of groups."
     if parameters.statistic.is_non_negative and selection_solution is None:
@@ -470,14 +470,14 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
     if solution.is_mean:
         return [_compare_means(solution)]
     sentences, useful_error_text = [], wording.percent(USEFUL_ERROR)
-    for bounds_label, error_by_group in (
+    for bounds_label, group_errors in (
         ("With the best pair" if solution.pair is not None else "Publishing 0", solution.group_errors),
         ("With users scaled", solution.vector_group_errors),
     ):
-        if error_by_group is None:
+        if group_errors is None:
             continue
-        num_useless = solution.count_useless(error_by_group)
-        useful_size = solution.find_useful_size(error_by_group)
+        num_useless = solution.count_useless(group_errors)
+        useful_size = solution.find_useful_size(group_errors)
         useful_phrase = f"the largest group's error is above {useful_error_text}"
         if useful_size is not None:
             useful_size_text = wording.number(useful_size)

@@ -261,16 +261,16 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
     budget, parameters = solution.budget, solution.parameters
     noise_program = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
     has_counts = any(line.planned_line.unit in ("users", "rows") for line in solution.lines)
-    is_mean_by_line = [line.statistic is LineStatistic.MEAN for line in solution.lines]
+    are_means = [line.statistic is LineStatistic.MEAN for line in solution.lines]
     texts_by_heading["Noise"] = describe_program(
         noise_program,
         parameters.mechanism,
         budget.epsilon,
         budget.delta,
         is_of_counts=has_counts,
-        num_aggregates=2 if all(is_mean_by_line) else 1,
+        num_aggregates=2 if all(are_means) else 1,
     )
-    if budget.program is Program.BIGQUERY and any(is_mean_by_line) and not all(is_mean_by_line):
+    if budget.program is Program.BIGQUERY and any(are_means) and not all(are_means):
         texts_by_heading["Noise"] += " A mean, of two sums, gets two thirds of its share."
     if budget.mechanism is NoiseKind.GAUSSIAN:
         texts_by_heading["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."

@@ -15,7 +15,7 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.words import name_error
-from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.choice import DrawnNumber
 from dpcore.private_choice.comparison import EPSILON_AXIS_RANGE, PrivateSolution, solve
 from dpcore.private_choice.parameters import NAME_BY_NUMBER, OF_MEAN, BoundPurpose, PrivateParameters
 from dpcore.private_choice.release_bounds import SelectionRequest
@@ -58,7 +58,7 @@ def plot_over_epsilon(solution: PrivateSolution) -> Plot:
 
 def build_methods(
     solution: PrivateSolution,
-    selections: Sequence[tuple[BoundPurpose, PrivateChoice]] = (),
+    selections: Sequence[tuple[BoundPurpose, DrawnNumber]] = (),
     ledger: Ledger | None = None,
     total_epsilon: float | None = None,
 ) -> Methods | None:
@@ -97,7 +97,7 @@ def build_methods(
 
 def _describe_draw(
     number_name: str,
-    private_choice: PrivateChoice,
+    private_choice: DrawnNumber,
     rule_clause: str,
     ledger: Ledger,
     total_epsilon: float | None,

@@ -10,11 +10,11 @@ from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.private_choice.answer.selection import write_json
 from dpcore.private_choice.answer.words import describe_range_cost, describe_spending, format_selection
-from dpcore.private_choice.private_range import PrivateRange
+from dpcore.private_choice.private_range import DrawnRange
 from dpcore.private_choice.release_bounds import SelectionRequest
 
 
-def build_range_answer(selection: PrivateRange, request: SelectionRequest, dataset: Dataset) -> Answer:
+def build_range_answer(selection: DrawnRange, request: SelectionRequest, dataset: Dataset) -> Answer:
     """Build the answer on a range that was drawn; it may be published under its label.
 
     Args:
@@ -47,7 +47,7 @@ def build_range_answer(selection: PrivateRange, request: SelectionRequest, datas
     )
 
 
-def _build_code(selection: PrivateRange, dataset: Dataset, epsilon: float) -> OfferedPrograms | None:
+def _build_code(selection: DrawnRange, dataset: Dataset, epsilon: float) -> OfferedPrograms | None:
     """Build the program of a mean under smooth weights, with the drawn range and the public bound on rows."""
     problem, release_facts = selection.problem, selection.facts
     choice_fields = forms.list_data_fields(dataset) | {

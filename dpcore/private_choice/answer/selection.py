@@ -34,7 +34,7 @@ from dpcore.per_group import private_pair
 from dpcore.per_group.answer.answer import write_private_forms
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.per_group.private_pair import DrawnPair, PrivatePairProblem
 from dpcore.private_choice import choice, private_range, release_bounds
 from dpcore.private_choice.answer.words import (
     Selection,
@@ -43,7 +43,7 @@ from dpcore.private_choice.answer.words import (
     write_pair_texts,
 )
 from dpcore.private_choice.budget import divide_budget
-from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.choice import DrawnNumber
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST_BOUND,
     NAME_BY_NUMBER,
@@ -371,10 +371,10 @@ def build_answer(
         An answer that may be published under the label that it carries. It has no figures, and not the setting of the
         release, which has numbers that were read off private values.
     """
-    if isinstance(selection, PrivatePair):
+    if isinstance(selection, DrawnPair):
         headline, answer_number = write_pair_texts(selection)
     else:
-        assert isinstance(selection, PrivateChoice)
+        assert isinstance(selection, DrawnNumber)
         headline, answer_number = write_number_texts(selection, request.number, dataset)
     release_arguments = request.number, dataset, request.release_epsilon, request.release_delta
     value_range = value_range or find_value_range(card, request.number)
@@ -391,7 +391,7 @@ def build_answer(
         parameters=card.parameters,
         code=build_code(selection, *release_arguments, value_range, range_facts, card.code),
         write_json=lambda: write_json(selection, request.number, request),
-        bound=selection if isinstance(selection, PrivatePair) else None,
+        bound=selection if isinstance(selection, DrawnPair) else None,
     )
     selections = [facts for facts in (selection.facts, range_facts) if facts is not None]
     unit_answer: Answer = state_unit(answer, dataset, request.release_epsilon, selections)
@@ -432,10 +432,10 @@ def build_code(
     Returns:
         The program; None for a range, for a mean without a range, and for a quantile of rows per user.
     """
-    if isinstance(selection, PrivatePair):
+    if isinstance(selection, DrawnPair):
         return write_private_forms(selection, dataset, epsilon)
     has_no_program = number_kind is BoundPurpose.QUANTILE or (number_kind in OF_MEAN and None in value_range)
-    if not isinstance(selection, PrivateChoice) or has_no_program:
+    if not isinstance(selection, DrawnNumber) or has_no_program:
         return None
     facts, drawn_number = selection.facts, selection.value
     form_name, bound_fields = forms.name_cap_form(drawn_number), dict[str, Any](max_rows=int(drawn_number))
@@ -474,14 +474,14 @@ def write_json(selection: Selection, number_kind: NumberKind, request: Selection
     """
     question: dict[str, Any]
     answer: dict[str, Any]
-    if isinstance(selection, PrivateChoice):
+    if isinstance(selection, DrawnNumber):
         problem, column_name = selection.problem, selection.column
         question = {"condition": to_values(problem.condition), "largest": problem.largest}
         if column_name:
             question |= {"unit": problem.unit, "column": column_name}
         question["prior"] = None if problem.prior is None else to_values(problem.prior)
         answer = {"value": selection.value, "unit": f"{column_name or 'rows'} per user"}
-    elif isinstance(selection, PrivatePair):
+    elif isinstance(selection, DrawnPair):
         question = to_values(selection.problem) | {"parameters": to_values(selection.problem.parameters)}
         answer = {"max_groups": selection.max_groups, "max_amount": selection.max_amount}
     else:

@@ -12,11 +12,11 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.words import format_amount, format_pair
 from dpcore.per_group.parameters import Statistic
-from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.per_group.private_pair import DrawnPair, PrivatePairProblem
 from dpcore.per_group.private_pair import find_expected_excess as expected_of_pair
 from dpcore.private_choice import choice
-from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.comparison import NUM_SIMULATED_COPIES, PrivateSolution
+from dpcore.private_choice.choice import DrawnNumber
+from dpcore.private_choice.comparison import NUM_SIMULATED_HISTOGRAMS, PrivateSolution
 from dpcore.private_choice.parameters import (
     NAME_BY_NUMBER,
     OF_MEAN,
@@ -26,11 +26,11 @@ from dpcore.private_choice.parameters import (
     PrivateParameters,
     Relation,
 )
-from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.private_range import DrawnRange, RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
-from dpcore.private_choice.table_scores import ADDITION_LIMIT_RATIO
+from dpcore.private_choice.table_scores import MAX_SIZE_OVER_CANDIDATE
 
-Selection = PrivateChoice | PrivatePair | PrivateRange
+Selection = DrawnNumber | DrawnPair | DrawnRange
 """The result of a private selection: the value or values, with the guarantee and the problem."""
 
 
@@ -59,9 +59,9 @@ def format_cost(epsilon: float, delta: float | None = None) -> str:
 
 def format_selection(selection: Selection) -> str:
     """Format what was drawn: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
-    if isinstance(selection, PrivatePair):
+    if isinstance(selection, DrawnPair):
         return format_pair(selection.problem.parameters, selection.max_groups, selection.max_amount)
-    if isinstance(selection, PrivateRange):
+    if isinstance(selection, DrawnRange):
         return f"{wording.entered(selection.lower)} to {wording.entered(selection.upper)}"
     return choice.format_drawn_number(selection)
 
@@ -155,7 +155,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         user_share_text = wording.number(parameters.user_share, 2)
         value_assumptions = (
             f"The error is about this table's mean; a share of {user_share_text} of the variance lies between users",
-            f"The draw counts a user as having at most {ADDITION_LIMIT_RATIO} times the rows of the bound that it "
+            f"The draw counts a user as having at most {MAX_SIZE_OVER_CANDIDATE} times the rows of the bound that it "
             "looks at",
         )
     elif parameters.purpose in OF_MEAN:
@@ -166,7 +166,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         "these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
         COST_SOURCE_BY_DISCLOSURE[disclosure],
-        f"The direct choice's costs are exact; those of a histogram are of {NUM_SIMULATED_COPIES} simulated ones",
+        f"The direct choice's costs are exact; those of a histogram are of {NUM_SIMULATED_HISTOGRAMS} simulated ones",
     )
 
 
@@ -184,17 +184,13 @@ def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) ->
         mean_regrets: As a share of the least error, for each of `choice.FORECAST_USER_COUNTS`; one for a learner.
         num_rows: Of a learner, about how many there are.
     """
-    cost_text_by_num_users = [format_share(mean_regret) for mean_regret in mean_regrets.tolist()]
+    cost_texts = [format_share(mean_regret) for mean_regret in mean_regrets.tolist()]
     if num_rows is not None:
-        forecast_text = (
-            f"with about so many rows a draw adds {cost_text_by_num_users[0]} to rows cut and privacy noise"
-        )
+        forecast_text = f"with about so many rows a draw adds {cost_texts[0]} to rows cut and privacy noise"
     else:
         first_forecast_text, *other_forecast_texts = (
             f"{cost_text} with {num_users_of_sample:,}"
-            for cost_text, num_users_of_sample in zip(
-                cost_text_by_num_users, choice.FORECAST_USER_COUNTS, strict=True
-            )
+            for cost_text, num_users_of_sample in zip(cost_texts, choice.FORECAST_USER_COUNTS, strict=True)
         )
         forecast_text = (
             f"a draw adds {', '.join([f'{first_forecast_text} users', *other_forecast_texts])} to the error"
@@ -206,7 +202,7 @@ def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) ->
 
 def is_direct_cheaper(solution: PrivateSolution) -> bool:
     """Return True if the direct choice's 95th percentile of the cost is at most that of a DP histogram."""
-    return solution.direct_cost.percentile_95 <= solution.copy_cost.percentile_95
+    return solution.direct_cost.percentile_95 <= solution.histogram_cost.percentile_95
 
 
 def write_headline(solution: PrivateSolution) -> str:
@@ -231,7 +227,7 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
 
     If the data are a DP release, the best number comes before them.
     """
-    named_costs = [("Direct choice", solution.direct_cost), ("DP histogram", solution.copy_cost)]
+    named_costs = [("Direct choice", solution.direct_cost), ("DP histogram", solution.histogram_cost)]
     numbers = [
         Number(
             f"{name_of_way}, {cost_label}",
@@ -267,7 +263,9 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
             f"{wording.counted(num_users_above, 'user')}. Raise it only for reasons outside these data."
         )
     named_deltas = {"a histogram": parameters.delta, "the release": parameters.release_delta}.items()
-    delta_texts = [f", with δ = {format_rounded_up(d)} for {delta_use}" for delta_use, d in named_deltas if d]
+    delta_texts = [
+        f", with δ = {format_rounded_up(delta)} for {delta_use}" for delta_use, delta in named_deltas if delta
+    ]
     texts_by_heading["In all"] = (
         f"ε = {format_rounded_up(parameters.epsilon + parameters.selection_epsilon)} with the release"
         f"{''.join(delta_texts)}, where both are for neighbours that {parameters.relation.neighbours.short}."
@@ -285,7 +283,7 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
     return texts_by_heading
 
 
-def write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
+def write_pair_texts(selection: DrawnPair) -> tuple[str, Number]:
     """Return (headline, number) of a drawn pair of bounds."""
     parameters, groups_text = selection.problem.parameters, wording.counted(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
@@ -300,7 +298,7 @@ def write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
 
 
 def write_number_texts(
-    selection: PrivateChoice, number_kind: NumberKind, dataset: Dataset
+    selection: DrawnNumber, number_kind: NumberKind, dataset: Dataset
 ) -> tuple[str, Number]:
     """Return (headline, number) of a drawn bound or quantile."""
     number_label, drawn_value_text = "Bound, chosen with DP", format_selection(selection)

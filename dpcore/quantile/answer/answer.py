@@ -41,7 +41,7 @@ from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer import solution as core
-from dpcore.quantile.answer.solution import BaseChange, Choices, QuantileSolution
+from dpcore.quantile.answer.solution import BaseChange, BoundChoices, QuantileSolution
 from dpcore.quantile.mechanism import QuantileProblem, list_assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.quantile.programs import WEIGHTED_PROGRAMS
@@ -49,15 +49,15 @@ from dpcore.quantile.rows import WeightKind
 from dpcore.report.content import write_columns
 
 # A first answer is computed while the person waits: on two cores 3 million rows times bounds take about 0.1 s.
-FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000
-FIRST_SUBSAMPLES, FIRST_CAPS = 8, 6
-AT_ONCE_SECONDS, FIRST_VISIT_SECONDS = 0.03, 0.4
+MAX_FIRST_CELLS, MAX_FIRST_ROWS = 3_000_000, 200_000
+MAX_FIRST_SUBSAMPLES, MAX_FIRST_CAPS = 8, 6
+LATER_WAIT_SECONDS, FIRST_WAIT_SECONDS = 0.03, 0.4
 """Seconds before a page shows a first answer: after a slider has moved, and on the first visit."""
 MAX_ROWS_SEARCHED_AT_ONCE = 500
 """Rows up to which a search ends that soon: 6 ms for 30 rows, 17 for 300, 160 for the shop purchases."""
-MAX_KEPT_ANSWERS, MAX_KEPT_ROWS = 8, 20_000
+MAX_CACHED_ANSWERS, MAX_CACHED_ROWS = 8, 20_000
 """Number of kept answers, and the most rows of one, of 80 bytes each."""
-NUM_KEPT_CHOICES = 64
+NUM_CACHED_CHOICES = 64
 """Number of searches whose best bounds are kept."""
 SENTENCE_BY_STAGE = {
     Stage.FIRST: "A first answer, from fewer bounds and subsamples",
@@ -78,26 +78,26 @@ def sort_rows(
     assert dataset.values is not None
     quantile_problems = core.build_problems(dataset.values, parameters, mechanisms)
     num_rows = quantile_problems[0].rows.histogram.num_rows
-    if num_rows > FIRST_ROWS:
+    if num_rows > MAX_FIRST_ROWS:
         return quantile_problems, None
-    num_subsamples = max(min(FIRST_CELLS // (16 * num_rows), FIRST_SUBSAMPLES), 2)
+    num_subsamples = max(min(MAX_FIRST_CELLS // (16 * num_rows), MAX_FIRST_SUBSAMPLES), 2)
     return quantile_problems, quantile_problems[0].with_subsamples(num_subsamples)
 
 
-def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
+def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ...]) -> BoundChoices:
     """Return the best bounds of a first answer: of few caps, and of fewer smooth bounds the more rows there are."""
     num_rows = few_problem.values.values.size
     num_points, num_caps = (
-        min(max(FIRST_CELLS // (2 * num_rows * cost_per_bound), 3), max_num_bounds)
+        min(max(MAX_FIRST_CELLS // (2 * num_rows * cost_per_bound), 3), max_num_bounds)
         for cost_per_bound, max_num_bounds in (
             (1, optimal_bound.NUM_SEARCH_BOUNDS),
-            (few_problem.rows.draws.num_orders, FIRST_CAPS),
+            (few_problem.rows.random_orders.num_orders, MAX_FIRST_CAPS),
         )
     )
     find_bound = partial(optimal_bound.best_bound, few_problem, quantiles=quantiles)
     cap_choice = find_bound(WeightKind.CAP, num_caps, max_tried_caps=0)
     has_smooth_weights = few_problem.program in WEIGHTED_PROGRAMS
-    return Choices(find_bound(WeightKind.SMOOTH, num_points) if has_smooth_weights else None, cap_choice)
+    return BoundChoices(find_bound(WeightKind.SMOOTH, num_points) if has_smooth_weights else None, cap_choice)
 
 
 def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
@@ -120,30 +120,32 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         partial(core.search_all, parameters, quantile_problems),
         "",
         is_complete=lambda all_choices: not any(choices.is_cancelled for choices in all_choices),
-        num_kept=NUM_KEPT_CHOICES,
+        num_kept=NUM_CACHED_CHOICES,
     )
 
-    def compute(choices: Sequence[Choices], progress: Progress, should_stop: ShouldStop) -> QuantileSolution:
-        """Compute the solution for the best bounds that a search found, one `Choices` per mechanism."""
+    def compute_solution(
+        choices: Sequence[BoundChoices], progress: Progress, should_stop: ShouldStop
+    ) -> QuantileSolution:
+        """Compute the solution for the best bounds that a search found, one `BoundChoices` per mechanism."""
         return core.compute(parameters, quantile_problems, choices)
 
-    def compute_first(choices: Sequence[Choices] | None) -> QuantileSolution:
+    def compute_first_solution(choices: Sequence[BoundChoices] | None) -> QuantileSolution:
         """Compute a first solution from few subsamples: for the first of these choices, or if None from few bounds."""
         first_problem, quantiles = few_problem.with_changes(**problem_changes), parameters.quantile_levels
         first_choices = choices[0] if choices else choose_first_bounds(first_problem, quantiles)
-        return core.compute_one(parameters, first_problem, first_choices)
+        return core.compute_mechanism_solution(parameters, first_problem, first_choices)
 
     search_result: SearchResult = yield Search(
         "search_job",
         parameters,
-        compute,
+        compute_solution,
         "Trying bounds on your values",
         preceding_search=choices_search,
-        compute_first=None if few_problem is None else compute_first,
+        compute_first=None if few_problem is None else compute_first_solution,
         is_complete=lambda solution: not solution.choices.is_cancelled,
-        num_kept=MAX_KEPT_ANSWERS if num_rows <= MAX_KEPT_ROWS else 0,
-        first_wait_seconds=FIRST_VISIT_SECONDS,
-        later_wait_seconds=AT_ONCE_SECONDS
+        num_kept=MAX_CACHED_ANSWERS if num_rows <= MAX_CACHED_ROWS else 0,
+        first_wait_seconds=FIRST_WAIT_SECONDS,
+        later_wait_seconds=LATER_WAIT_SECONDS
         if few_problem is None or num_rows <= MAX_ROWS_SEARCHED_AT_ONCE
         else 0.0,
         follows_slider=True,
@@ -152,7 +154,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     return search_result
 
 
-MAX_REQUESTED_ANSWERS, DEFAULT_DRAWS = 100_000, 2000
+MAX_REQUESTED_ANSWERS, DEFAULT_REQUESTED_ANSWERS = 100_000, 2000
 
 
 def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
@@ -229,7 +231,7 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     yield f"**{standard.SIMULATION_SENTENCE}**"
     range_note = f"From 10 to {MAX_REQUESTED_ANSWERS:,}."
     num_requested = yield Integer(
-        "draws", "Answers to draw", (10, MAX_REQUESTED_ANSWERS), DEFAULT_DRAWS, 100, range_note
+        "draws", "Answers to draw", (10, MAX_REQUESTED_ANSWERS), DEFAULT_REQUESTED_ANSWERS, 100, range_note
     )
     if num_requested is None:
         return
@@ -388,15 +390,15 @@ def write_weights_csv(
     """
     sizes = histogram.sizes
     is_cap = weight_kind is WeightKind.CAP
-    kept_rows_by_size = np.minimum(sizes, int(bound)) if is_cap else sizes
-    relative_weight_by_size = (
+    kept_rows = np.minimum(sizes, int(bound)) if is_cap else sizes
+    relative_row_weights = (
         np.ones(sizes.shape) if is_cap else np.minimum(bound, sizes.astype(np.float64)) / sizes
     )
     columns_by_name = {
         "size": sizes,
         "users": histogram.users,
-        "rows_kept": kept_rows_by_size,
-        "row_weight": relative_weight_by_size / float(histogram.kept_rows(bound)),
+        "rows_kept": kept_rows,
+        "row_weight": relative_row_weights / float(histogram.kept_rows(bound)),
     }
     return write_columns(columns_by_name, provenance)
 

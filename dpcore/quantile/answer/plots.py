@@ -25,7 +25,7 @@ from dpcore.quantile.answer.solution import (
 from dpcore.quantile.answer.words import NAME_BY_KIND, describe_answers, name_quantile
 from dpcore.quantile.parameters import Weighting
 
-BINS, SAMPLE_BINS = 240, 40
+NUM_DENSITY_BINS, NUM_SAMPLE_BINS = 240, 40
 SHARE_UNIT = "share of rows"
 # One style per quantile, other than those of cap and smooth weights; at most MAX_QUANTILES are asked for.
 STYLE_AND_DASH_OF_QUANTILES = (
@@ -44,7 +44,7 @@ STYLES_OF_WEIGHT_KINDS = (
 
 def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the main figure: the expected rank error against the bound, with the best bound of each kind."""
-    items, least_phrases = list[Item](), list[str]()
+    items, least_error_phrases = list[Item](), list[str]()
     columns: dict[str, npt.NDArray[Any]] = {}
     for weight_kind, curve_name, curve_style, mark_symbol in STYLES_OF_WEIGHT_KINDS:
         quantile_choice = solution.choices.get(weight_kind)
@@ -68,7 +68,7 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         least_error = quantile_choice.rank_error
         items.append(Mark(mark_name, quantile_choice.bound, least_error, curve_style, mark_symbol))
         bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {NAME_BY_KIND[weight_kind]}"
-        least_phrases.append(f"{bound_phrase}, {wording.percent(least_error)}")
+        least_error_phrases.append(f"{bound_phrase}, {wording.percent(least_error)}")
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_unavoidable_error:
         items.append(Level("Least possible (ties)", solution.least_error))
@@ -83,7 +83,7 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     plot_key, plot_title, alt_text = (
         "quantile-error",
         "Rank error against the bound",
-        f"Least {', and '.join(least_phrases)}.",
+        f"Least {', and '.join(least_error_phrases)}.",
     )
     bound_axis = build_bound_axis(solution.problem.histogram)
     axis_title = f"Expected rank error ({SHARE_UNIT})"
@@ -112,11 +112,20 @@ def plot_density(
     for output, (curve_style, line_dash), exact_quantile in zip(
         solution.outputs, STYLE_AND_DASH_OF_QUANTILES, solution.exact_quantiles, strict=False
     ):
-        name, column_name = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
+        quantile_name, column_name = (
+            name_quantile(output.quantile),
+            f"density_q{wording.digits(output.quantile)}",
+        )
         density_column = Column(column_name, output.compute_binned_density(bin_edges))
         curves.append(
             Curve(
-                name, centers, density_column, curve_style, dash=line_dash, width=LINE_WIDTH, line_shape="hvh"
+                quantile_name,
+                centers,
+                density_column,
+                curve_style,
+                dash=line_dash,
+                width=LINE_WIDTH,
+                line_shape="hvh",
             )
         )
         for level_items, level_label, level_value, level_dash in (
@@ -129,7 +138,7 @@ def plot_density(
                     "dash": level_dash,
                     "label": level_label,
                 }
-                level_name = f"{name}: {level_label.lower()}"
+                level_name = f"{quantile_name}: {level_label.lower()}"
                 level_items.append(Level(level_name, level_value, is_vertical=True, **level_options))
     if len(solution.outputs) == 1:
         if solution.own_outputs:
@@ -141,7 +150,9 @@ def plot_density(
     if not solution.is_simulated:
         base_column = Column("base_density", _compute_base_density(solution, bin_edges))
         curves.append(Curve("Base ν", centers, base_column, Style.SAMPLING, color_style=Style.ENTERED))
-    alt_text = " ".join(f"{name}: {sentence}" for name, sentence in describe_answers(solution).items())
+    alt_text = " ".join(
+        f"{quantile_name}: {sentence}" for quantile_name, sentence in describe_answers(solution).items()
+    )
     value_axis = _build_value_axis((lowest_shown, highest_shown))
     columns = {"from": bin_edges[:-1], "to": bin_edges[1:]}
     y = linear_axis("density", _fit_from_zero(curves), "per unit of the values", number_format=".3~g")
@@ -158,12 +169,12 @@ def _cut_bins(solution: QuantileSolution, lowest_shown: float, highest_shown: fl
     """
     base = solution.problem.base
     if solution.is_simulated:
-        return np.linspace(lowest_shown, highest_shown, BINS // 4 + 1)
+        return np.linspace(lowest_shown, highest_shown, NUM_DENSITY_BINS // 4 + 1)
     first_index, stop_index = np.searchsorted(base.breaks, (lowest_shown, highest_shown))
     if not base.is_discrete or stop_index - first_index < 4:
-        return np.linspace(lowest_shown, highest_shown, BINS + 1)
+        return np.linspace(lowest_shown, highest_shown, NUM_DENSITY_BINS + 1)
     midpoints = (base.breaks[first_index : stop_index - 1] + base.breaks[first_index + 1 : stop_index]) / 2.0
-    return midpoints[:: -(-midpoints.size // BINS)]
+    return midpoints[:: -(-midpoints.size // NUM_DENSITY_BINS)]
 
 
 def _build_value_axis(shown_range: tuple[float, float]) -> Axis:
@@ -194,16 +205,26 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     for output, unbounded_output, (curve_style, line_dash) in zip(
         solution.outputs, solution.unbounded_outputs, STYLE_AND_DASH_OF_QUANTILES, strict=False
     ):
-        name, column_name = name_quantile(output.quantile), f"probability_q{wording.digits(output.quantile)}"
+        quantile_name, column_name = (
+            name_quantile(output.quantile),
+            f"probability_q{wording.digits(output.quantile)}",
+        )
         bounded_probabilities = output.compute_probability_within(rank_distances)
         unbounded_probabilities = unbounded_output.compute_probability_within(rank_distances)
         columns[column_name] = bounded_probabilities
         columns[f"{column_name}_without_bound"] = unbounded_probabilities
         curves.append(
-            Curve(name, distance_column, bounded_probabilities, curve_style, dash=line_dash, width=LINE_WIDTH)
+            Curve(
+                quantile_name,
+                distance_column,
+                bounded_probabilities,
+                curve_style,
+                dash=line_dash,
+                width=LINE_WIDTH,
+            )
         )
         unbounded_options: dict[str, Any] = {"color_style": curve_style, "label": "Without a bound"}
-        unbounded_name = f"{name}, without a bound"
+        unbounded_name = f"{quantile_name}, without a bound"
         unbounded_curves.append(
             Curve(
                 unbounded_name, distance_column, unbounded_probabilities, Style.ENTERED, **unbounded_options
@@ -273,7 +294,7 @@ def plot_samples(
     shown_range: tuple[float, float],
 ) -> Plot:
     """Plot the share of the simulated answers in each bin of a range of values, beside its exact probability."""
-    bin_edges, num_draws = np.linspace(*shown_range, SAMPLE_BINS + 1), max(simulated_answers.shape[0], 1)
+    bin_edges, num_draws = np.linspace(*shown_range, NUM_SAMPLE_BINS + 1), max(simulated_answers.shape[0], 1)
     centers = (bin_edges[:-1] + bin_edges[1:]) / 2.0
     columns: dict[str, npt.ArrayLike] = {"from": bin_edges[:-1], "to": bin_edges[1:]}
     items: list[Curve | Points] = []

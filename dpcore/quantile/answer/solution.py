@@ -18,7 +18,13 @@ from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Values
-from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, optimal_bound, standard_error
+from dpcore.quantile import (
+    QuantileOutput,
+    QuantileProblem,
+    WeightKind,
+    compute_standard_error,
+    optimal_bound,
+)
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import compute_outputs
 from dpcore.quantile.optimal_bound import NUM_SEARCH_BOUNDS, QuantileChoice
@@ -38,7 +44,7 @@ MAX_SHOWN_VALUE = 1e15
 
 
 @dataclass(frozen=True)
-class Choices:
+class BoundChoices:
     """The best bound of both kinds for the values; no smooth weights for programs that have none."""
 
     smooth_choice: QuantileChoice | None
@@ -64,7 +70,7 @@ def search_all(
     problems: Sequence[QuantileProblem],
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-) -> tuple[Choices, ...]:
+) -> tuple[BoundChoices, ...]:
     """Return the best bounds of each problem, in order; progress is shared evenly between the problems."""
     return tuple(
         search(
@@ -85,23 +91,23 @@ def search(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
     has_smooth_weights: bool = True,
-) -> Choices:
+) -> BoundChoices:
     """Return the best bound of caps and, unless there are none, of smooth weights; a stopped search has fewer tried."""
     progress_share_of_smooth = 0.5 if has_smooth_weights else 0.0
 
-    def search_kind(weight_kind: WeightKind, progress_before: float) -> QuantileChoice:
+    def search_best_bound(weight_kind: WeightKind, progress_before: float) -> QuantileChoice:
         """Find the best bound of one kind; ``progress_before`` is the share of the search done before it."""
 
-        def report(kind_progress: float) -> None:
+        def report_share(kind_progress: float) -> None:
             """Report the share of the whole search that is done."""
             progress(progress_before + kind_progress * (1.0 - progress_share_of_smooth))
 
         return optimal_bound.best_bound(
-            problem, weight_kind, NUM_SEARCH_BOUNDS, report, should_stop, quantiles
+            problem, weight_kind, NUM_SEARCH_BOUNDS, report_share, should_stop, quantiles
         )
 
-    smooth_choice = search_kind(WeightKind.SMOOTH, 0.0) if has_smooth_weights else None
-    return Choices(smooth_choice, search_kind(WeightKind.CAP, progress_share_of_smooth))
+    smooth_choice = search_best_bound(WeightKind.SMOOTH, 0.0) if has_smooth_weights else None
+    return BoundChoices(smooth_choice, search_best_bound(WeightKind.CAP, progress_share_of_smooth))
 
 
 NOT_COMPARED = ("own_bound",)
@@ -150,7 +156,9 @@ def compare_over_epsilon(dataset: Dataset, parameters: QuantileParameters) -> Bo
         if is_from_counts:
             epsilon_parameters = replace(parameters, epsilon=problem.epsilon)
             bound_in_use = epsilon_parameters.build_rank_bound(problem.histogram).find_best(weight_kind).bound
-            rank_errors = optimal_bound.rank_errors(problem, weight_kind, bound_in_use, quantiles=quantiles)
+            rank_errors = optimal_bound.compute_rank_errors(
+                problem, weight_kind, bound_in_use, quantiles=quantiles
+            )
             return bound_in_use, float(rank_errors.expected_errors[0])
         quantile_choice = optimal_bound.best_bound(
             problem, weight_kind, NUM_SEARCH_BOUNDS, quantiles=quantiles
@@ -182,7 +190,7 @@ class QuantileSolution:
 
     parameters: QuantileParameters
     problem: QuantileProblem
-    choices: Choices
+    choices: BoundChoices
     bound: float
     outputs: tuple[QuantileOutput, ...]
     unbounded_outputs: tuple[QuantileOutput, ...]
@@ -226,7 +234,7 @@ class QuantileSolution:
     @property
     def standard_error(self) -> float:
         """Return the standard error of ``rank_error`` over the subsamples; 0 without them."""
-        return standard_error(self.subsample_errors, self.weight_kind, self.bound, self.problem.rows)
+        return compute_standard_error(self.subsample_errors, self.weight_kind, self.bound, self.problem.rows)
 
     @property
     def unbounded_error(self) -> float:
@@ -287,20 +295,22 @@ def refuse_public_counts(dataset: Dataset, parameters: QuantileParameters) -> No
 
 
 def compute(
-    parameters: QuantileParameters, problems: Sequence[QuantileProblem], choices_by_problem: Sequence[Choices]
+    parameters: QuantileParameters,
+    problems: Sequence[QuantileProblem],
+    choices_of_problems: Sequence[BoundChoices],
 ) -> QuantileSolution:
     """Build the solution of the mechanism with the least error, from the best bounds that were found for each."""
-    solution_by_mechanism = [
-        compute_one(parameters, *problem_and_choices)
-        for problem_and_choices in zip(problems, choices_by_problem, strict=True)
+    solutions = [
+        compute_mechanism_solution(parameters, *problem_and_choices)
+        for problem_and_choices in zip(problems, choices_of_problems, strict=True)
     ]
-    errors_by_mechanism = {solution.mechanism: solution.rank_error for solution in solution_by_mechanism}
-    best_solution = min(solution_by_mechanism, key=lambda solution: solution.rank_error)
+    errors_by_mechanism = {solution.mechanism: solution.rank_error for solution in solutions}
+    best_solution = min(solutions, key=lambda solution: solution.rank_error)
     return replace(best_solution, errors_by_mechanism=errors_by_mechanism)
 
 
-def compute_one(
-    parameters: QuantileParameters, problem: QuantileProblem, choices: Choices
+def compute_mechanism_solution(
+    parameters: QuantileParameters, problem: QuantileProblem, choices: BoundChoices
 ) -> QuantileSolution:
     """Build the solution of one mechanism: the bound in use, the answers at it, and those at the bound of the paper.
 
@@ -318,7 +328,9 @@ def compute_one(
     else:
         bound_in_use = choices.get(weight_kind).bound
     counts_bound = paper_optimum.bound
-    counts_rank_errors = optimal_bound.rank_errors(problem, weight_kind, counts_bound, quantiles=quantiles)
+    counts_rank_errors = optimal_bound.compute_rank_errors(
+        problem, weight_kind, counts_bound, quantiles=quantiles
+    )
     compute_outputs_at = partial(compute_outputs, problem, quantiles)
     own_outputs = (
         () if parameters.own_bound is None else compute_outputs_at(weight_kind, parameters.own_bound)
@@ -362,9 +374,9 @@ def find_shown_ranges(solution: QuantileSolution) -> tuple[tuple[float, float], 
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
-    rows, p = solution.problem.rows, solution.parameters
-    lowest_shown = rows.find_quantile(max(p.quantile_levels[0] - SHOWN_QUANTILE_MARGIN, 1e-9))
-    highest_shown = rows.find_quantile(min(p.quantile_levels[-1] + SHOWN_QUANTILE_MARGIN, 1.0))
+    rows, parameters = solution.problem.rows, solution.parameters
+    lowest_shown = rows.find_quantile(max(parameters.quantile_levels[0] - SHOWN_QUANTILE_MARGIN, 1e-9))
+    highest_shown = rows.find_quantile(min(parameters.quantile_levels[-1] + SHOWN_QUANTILE_MARGIN, 1.0))
     base_lower, base_upper = solution.base_range
     lowest_shown, highest_shown = (
         min(max(shown_end, -MAX_SHOWN_VALUE), MAX_SHOWN_VALUE) for shown_end in (lowest_shown, highest_shown)

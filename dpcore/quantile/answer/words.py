@@ -58,19 +58,19 @@ def write_headline(solution: QuantileSolution) -> str:
 
 def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     """Build the numbers: bound, rank error, and rank error without a bound."""
-    p, error_help = solution.parameters, _RANK_ERROR_HELP
-    quantile_noun = "median" if p.quantile_levels == (0.5,) else "quantile"
+    parameters, error_help = solution.parameters, _RANK_ERROR_HELP
+    quantile_noun = "median" if parameters.quantile_levels == (0.5,) else "quantile"
     error_note = f"of rows away from the {quantile_noun}"
     bound_label, shown_bound, rank_error = "Best bound", solution.bound, solution.rank_error
     if solution.standard_error > 0.0:
         trials_text = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
         error_help += f" ± {wording.percent(solution.standard_error)} over {trials_text}."
-    if p.fixed_bound is not None:
+    if parameters.fixed_bound is not None:
         bound_label = "Rows counted"
-    elif p.weighting is Weighting.NONE:
+    elif parameters.weighting is Weighting.NONE:
         smooth_choice = solution.choices.get(WeightKind.SMOOTH)
         shown_bound, rank_error, error_help = smooth_choice.bound, smooth_choice.rank_error, _RANK_ERROR_HELP
-    elif p.bound_from is BoundFrom.COUNTS:
+    elif parameters.bound_from is BoundFrom.COUNTS:
         bound_label = "Bound from counts"
 
     def build_error(number_label: str, number_value: float, number_help: str, number_key: str) -> Number:
@@ -86,7 +86,7 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
         )
 
     # A user who is added needs some bound all the same.
-    unbounded_name = "With all rows kept" if p.protects_users else "Without a bound"
+    unbounded_name = "With all rows kept" if parameters.protects_users else "Without a bound"
     return (
         Number(
             bound_label,
@@ -113,8 +113,12 @@ def list_proofs(solution: QuantileSolution) -> tuple[Proof, ...]:
 
 def describe_near_optimal(solution: QuantileSolution) -> str:
     """Write the near-optimal range of bounds; empty if the bound was not chosen by its error."""
-    p = solution.parameters
-    if p.weighting is Weighting.NONE or p.bound_from is BoundFrom.COUNTS or p.fixed_bound is not None:
+    parameters = solution.parameters
+    if (
+        parameters.weighting is Weighting.NONE
+        or parameters.bound_from is BoundFrom.COUNTS
+        or parameters.fixed_bound is not None
+    ):
         return ""
     smallest_bound, largest_bound = solution.near_optimal_bounds
     return standard.write_near_optimal_range(
@@ -133,12 +137,12 @@ LEAKS_SENTENCE = "Your data are private. Do not publish the figures: they are co
 
 def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline: that private data leak, and that the search was stopped."""
-    p, sentences = solution.parameters, []
-    is_from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
+    parameters, sentences = solution.parameters, []
+    is_from_values = parameters.bound_from is BoundFrom.VALUES and parameters.weighting is not Weighting.NONE
     if dataset.is_private:
         sentences.append(
             LEAKS_COUNTS_SENTENCE
-            if p.protects_users
+            if parameters.protects_users
             else LEAKS_VALUES_SENTENCE
             if is_from_values
             else LEAKS_SENTENCE
@@ -341,15 +345,15 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
 
     If rows are not bounded, it says nothing of a bound.
     """
-    p = solution.parameters
+    parameters = solution.parameters
     draw_sentences = _describe_draw(solution)
-    if p.base is BaseKind.UNIFORM:
+    if parameters.base is BaseKind.UNIFORM:
         base_lower, base_upper = solution.base_range
         draw_sentences += f" Answers lie in [{wording.entered(base_lower)}, {wording.entered(base_upper)}]."
-    if len(p.quantile_levels) > 1:
+    if len(parameters.quantile_levels) > 1:
         is_one_tree = solution.mechanism is Program.PIPELINEDP
         epsilon_phrase = "came from one tree" if is_one_tree else "shared ε evenly"
-        draw_sentences += f" The {len(p.quantile_levels)} quantiles {epsilon_phrase}."
+        draw_sentences += f" The {len(parameters.quantile_levels)} quantiles {epsilon_phrase}."
     public_draw_sentences = draw_sentences
     if len(solution.errors_by_mechanism) > 1:
         mechanism_names_text = ", ".join(
@@ -358,11 +362,11 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         public_draw_sentences = (
             f"The mechanism with the smallest error on the values was used, out of {mechanism_names_text}."
         )
-    is_bounded = p.weighting is not Weighting.NONE
+    is_bounded = parameters.weighting is not Weighting.NONE
     sentence_template = "Rows were weighted such that no user weighs more than {}."
     if not is_bounded:
         sentence_template = "All rows had the same weight."
-    elif p.weighting is Weighting.CAP:
+    elif parameters.weighting is Weighting.CAP:
         sentence_template = "At most {} per user, drawn at random, were kept."
     bound_text = f"{wording.number(solution.bound, 6)} {wording.agreeing(solution.bound, 'row', 'rows')}"
     error_sentence = (
@@ -372,15 +376,17 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     rule_sentence = "The bound has the smallest expected rank error of those tried."
     if not is_bounded:
         rule_sentence = ""
-    elif p.fixed_bound is not None:
+    elif parameters.fixed_bound is not None:
         rule_sentence = "The program has this bound built in."
-    elif p.bound_from is BoundFrom.COUNTS:
+    elif parameters.bound_from is BoundFrom.COUNTS:
         rule_sentence = (
             "The bound minimises theorem 9 of the same work, an upper bound that depends on rows "
             "per user alone."
         )
     return Methods(
-        guarantee_text=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
+        guarantee_text=write_guarantee(
+            _describe_release(parameters), parameters.epsilon, parameters.neighbours
+        ),
         procedure=f"{sentence_template.format(bound_text)} {draw_sentences} {error_sentence}",
         public_procedure=f"{sentence_template.format('a fixed number of rows')} {public_draw_sentences}",
         disclosure=dataset.provenance,
@@ -392,24 +398,24 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
 
 def _describe_draw(solution: QuantileSolution) -> str:
     """Write sentences for a methods section on how the program draws the answer."""
-    p = solution.parameters
+    parameters = solution.parameters
     if solution.is_simulated:
-        kept_rows_text = "5 rows" if p.fixed_bound is not None else "rows up to the bound"
-        epsilon_share_text = " with half of ε or less" if p.fixed_bound is not None else ""
+        kept_rows_text = "5 rows" if parameters.fixed_bound is not None else "rows up to the bound"
+        epsilon_share_text = " with half of ε or less" if parameters.fixed_bound is not None else ""
         return (
             "The answer was found in a tree of 65,536 leaves over the public range, with Laplace noise for "
             f"{kept_rows_text} of a user on every node, as {solution.mechanism.value} draws it{epsilon_share_text}. "
             "Its error was simulated."
         )
     if solution.mechanism is Program.OPENDP:
-        sensitivity_text = "max(q, 1 − q) times the bound" if p.protects_users else "the bound"
+        sensitivity_text = "max(q, 1 − q) times the bound" if parameters.protects_users else "the bound"
         return (
             f"The answer was picked from {with_opendp.NUM_CANDIDATES:,} candidates, laid evenly over the public range, "
             "by permute-and-flip [@mckenna2020] as OpenDP draws it. The score is the distance in rank from the "
             f"quantile, and one user moves it by {sensitivity_text}."
         )
     base_text = "the public base distribution"
-    if p.program is Program.PYTHON:
+    if parameters.program is Program.PYTHON:
         base_text = (
             f"the uniform distribution on {with_python.NUM_CANDIDATES:,} candidates over the public range"
         )
@@ -418,19 +424,19 @@ def _describe_draw(solution: QuantileSolution) -> str:
         "[@epasto2020, appendix B], with d the distance in weighted rank from the quantile and W the largest weight of "
         "a user."
     )
-    if p.protects_users:
+    if parameters.protects_users:
         draw_text += (
             " The score is not divided by the number of rows; max(q, 1 − q) times a user's weight replaces W."
         )
     return draw_text
 
 
-def _describe_release(p: QuantileParameters) -> str:
+def _describe_release(parameters: QuantileParameters) -> str:
     """Write the clause that says which quantiles were released."""
-    *quantile_texts, last_quantile_text = (wording.entered(q) for q in p.quantile_levels)
+    *quantile_texts, last_quantile_text = (wording.entered(q) for q in parameters.quantile_levels)
     if quantile_texts:
         return f"The {', '.join(quantile_texts)} and {last_quantile_text} quantiles were released"
-    return f"The {'median' if p.quantile_levels == (0.5,) else f'{last_quantile_text}-quantile'} was released"
+    return f"The {'median' if parameters.quantile_levels == (0.5,) else f'{last_quantile_text}-quantile'} was released"
 
 
 def write_forms(solution: QuantileSolution, dataset: Dataset) -> OfferedPrograms | None:
@@ -438,10 +444,10 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> OfferedPrograms
 
     None if no program can be written.
     """
-    p, choices, weight_kind = solution.parameters, solution.choices, solution.weight_kind
+    parameters, choices, weight_kind = solution.parameters, solution.choices, solution.weight_kind
     base_lower, base_upper = solution.base_range
     settings_of_all_forms = list_data_fields(dataset) | {"lower": base_lower, "upper": base_upper}
-    settings_of_all_forms |= {"quantiles": p.quantile_levels, "neighbours": p.neighbours}
+    settings_of_all_forms |= {"quantiles": parameters.quantile_levels, "neighbours": parameters.neighbours}
 
     def build_form(weight_kind: WeightKind, bound: float, **disclosure_option: Disclosure) -> Form:
         """Build the form of a program for a bound: its name, quantity and settings."""
@@ -449,20 +455,22 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> OfferedPrograms
             return name_cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **disclosure_option}
         return name_smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **disclosure_option}
 
-    best_bound = choices.get(weight_kind).bound if p.weighting is Weighting.NONE else solution.bound
+    best_bound = choices.get(weight_kind).bound if parameters.weighting is Weighting.NONE else solution.bound
     program_forms = [build_form(weight_kind, best_bound)]
     program_forms += [
         build_form(quantile_choice.weight_kind, quantile_choice.bound)
         for quantile_choice in choices.each_choice
         if quantile_choice.weight_kind is not weight_kind
     ]
-    if p.own_bound is not None:
-        program_forms.append(build_form(weight_kind, p.own_bound, disclosure=Disclosure.PUBLIC))
-    noise_library = p.program
+    if parameters.own_bound is not None:
+        program_forms.append(build_form(weight_kind, parameters.own_bound, disclosure=Disclosure.PUBLIC))
+    noise_library = parameters.program
     if noise_library is Program.BEST:
         # Which mechanism errs least was read off the values: of private ones no program may say it. Only bounded rows
         # of users who come and go have a program of another library.
-        is_public_pick = not dataset.is_private and p.protects_users and weight_kind is WeightKind.CAP
+        is_public_pick = (
+            not dataset.is_private and parameters.protects_users and weight_kind is WeightKind.CAP
+        )
         names_mechanism = is_public_pick and solution.mechanism is not Program.BEST
         noise_library = solution.mechanism if names_mechanism else Program.PYTHON
-    return build_forms(p.epsilon, settings_of_all_forms, program_forms, noise_library)
+    return build_forms(parameters.epsilon, settings_of_all_forms, program_forms, noise_library)

@@ -42,26 +42,37 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     methods_by_key, noise_scale = solution.methods_by_key, solution.best_estimate.laplace_noise.scale
     best_weights_method, no_cap_method = methods_by_key["ours"], methods_by_key["no bound"]
     cap_method = methods_by_key.get("best bound")
-    prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
+    prediction_error = best_weights_method.compute_error(ErrorTarget.PREDICTIONS)
     compared_errors = [
-        f"{listed_method.name.lower()} {wording.number(listed_method.error(ErrorTarget.PREDICTIONS), 3)}"
+        f"{listed_method.name.lower()} {wording.number(listed_method.compute_error(ErrorTarget.PREDICTIONS), 3)}"
         for listed_method in (cap_method, no_cap_method)
         if listed_method is not None
     ]
     noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
     number_fields = [
-        ("Standard error, all coefficients", best_weights_method.error(), "", COEFFICIENTS_ERROR_HELP),
+        (
+            "Standard error, all coefficients",
+            best_weights_method.compute_error(),
+            "",
+            COEFFICIENTS_ERROR_HELP,
+        ),
         ("Laplace noise, scale b", noise_scale, f"({_write_noise_share(best_weights_method)})", noise_help),
         (
             "No bound, standard error",
-            no_cap_method.error(),
+            no_cap_method.compute_error(),
             _write_noise_share(no_cap_method),
             COEFFICIENTS_ERROR_HELP,
         ),
     ]
     if cap_method is not None:
         number_fields.insert(
-            2, ("Best bound, standard error", cap_method.error(), cap_method.note, COEFFICIENTS_ERROR_HELP)
+            2,
+            (
+                "Best bound, standard error",
+                cap_method.compute_error(),
+                cap_method.note,
+                COEFFICIENTS_ERROR_HELP,
+            ),
         )
     prediction_number = Number(
         f"Error in predicting {wording.plain(solution.unit, 20)} (RMSE)",
@@ -72,8 +83,8 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
         key="error_in_predicting",
     )
     numbers = [
-        Number(number_name, wording.number(x), number_note, number_help, x)
-        for number_name, x, number_note, number_help in number_fields
+        Number(number_name, wording.number(shown_number), number_note, number_help, shown_number)
+        for number_name, shown_number, number_note, number_help in number_fields
     ]
     return (prediction_number, Number("Other ways", ", ".join(compared_errors)), *numbers)
 
@@ -99,14 +110,14 @@ def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
     """Return the error of predictions over the standard deviation of the labels; infinite if that is 0."""
     label_std, prediction_error = (
         float(np.std(solution.labels)),
-        solution.methods_by_key["ours"].error(ErrorTarget.PREDICTIONS),
+        solution.methods_by_key["ours"].compute_error(ErrorTarget.PREDICTIONS),
     )
     relative_error = prediction_error / label_std if label_std > 0.0 else math.inf
     cap_curve, cap_remark = solution.cap_curve, ""
     # The best weights are the best for coefficients only.
     if cap_curve is not None:
         best_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
-        if math.sqrt(cap_curve.prediction_errors[best_index]) < prediction_error:
+        if math.sqrt(cap_curve.squared_prediction_errors[best_index]) < prediction_error:
             rows_text = wording.counted(int(cap_curve.caps[best_index]), "row")
             cap_remark = f"**A bound of {rows_text} per user predicts better here.** {FIT_ASSUMPTION}"
     # As long that it takes two lines on a card whatever the share is, so that nothing jumps.
@@ -126,7 +137,7 @@ def write_detail(solution: RegressionSolution) -> str:
     if solution.variance_is_private:
         remedy_sentence = "Enter σ² (*More settings*) before you release."
         sentences.append(standard.warn_of_leak("σ² and these weights were", "your labels", remedy_sentence))
-    prediction_error = best_weights_method.error(ErrorTarget.PREDICTIONS)
+    prediction_error = best_weights_method.compute_error(ErrorTarget.PREDICTIONS)
     if prediction_error > float(np.std(solution.labels)):
         sentences.append(
             "**Too little budget**: the model predicts these labels worse than their mean would. Raise ε, bring more "
@@ -194,11 +205,11 @@ def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
     listed_methods = solution.methods_by_key.values()
     return {
         "Method": [method.name for method in listed_methods],
-        "Standard error, coefficients": [method.error() for method in listed_methods],
+        "Standard error, coefficients": [method.compute_error() for method in listed_methods],
         "Times the best": [
             method.compute_error_ratio(solution.methods_by_key["ours"]) for method in listed_methods
         ],
-        "Error, predictions": [method.error(ErrorTarget.PREDICTIONS) for method in listed_methods],
+        "Error, predictions": [method.compute_error(ErrorTarget.PREDICTIONS) for method in listed_methods],
         "Privacy noise": [100.0 * method.noise_share for method in listed_methods],
         "What it is": [method.note for method in listed_methods],
     }

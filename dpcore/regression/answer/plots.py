@@ -51,8 +51,8 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     Errors of coefficients are also shown in their two parts.
     """
     is_coefficients, best_weights_method = target is ErrorTarget.COEFFICIENTS, solution.methods_by_key["ours"]
-    shown_methods = [m for m in solution.methods_by_key.values() if 0.0 < m.error(target) < math.inf]
-    method_errors = np.array([method.error(target) for method in shown_methods])
+    shown_methods = [m for m in solution.methods_by_key.values() if 0.0 < m.compute_error(target) < math.inf]
+    method_errors = np.array([method.compute_error(target) for method in shown_methods])
     error_ratios = np.array([m.compute_error_ratio(best_weights_method, target) for m in shown_methods])
     method_labels = np.array([write_two_line_label(method) for method in shown_methods])
     part_points, stacked_errors = list[Points](), None
@@ -96,7 +96,9 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
             opacity=bar_opacity,
         )
         method_bars.append(group_bars)
-    errors_phrase = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in shown_methods)
+    errors_phrase = ", ".join(
+        f"{m.name.lower()} {wording.number(m.compute_error(target))}" for m in shown_methods
+    )
     return Plot(
         ERROR_PLOT_KEY_BY_TARGET[target],
         "Error of every method" if is_coefficients else "Error of predictions of every method",
@@ -123,11 +125,11 @@ def write_two_line_label(method: Method) -> str:
 
 def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error and its parts against the cap, the best weights as a level, and marks at best cap and no cap."""
-    cap_curve, best_weights_error = solution.cap_curve, solution.methods_by_key["ours"].error(target)
+    cap_curve, best_weights_error = solution.cap_curve, solution.methods_by_key["ours"].compute_error(target)
     assert cap_curve is not None
     is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best(target)
     noise_variances = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noise_variances
-    squared_errors = cap_curve.get_errors(target)
+    squared_errors = cap_curve.get_squared_errors(target)
     part_name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
     non_noise_squares = np.maximum(squared_errors - noise_variances, 0.0)
@@ -271,13 +273,13 @@ def plot_weights(solution: RegressionSolution) -> Plot:
     estimate_by_method["ours"] = solution.best_estimate
     weights_by_method = {key: compute_user_weights(problem, c) for key, c in estimate_by_method.items()}
     columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
-    rows_of_user, _, *mean_weights_by_method = columns.values()
-    lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights_by_method))
+    rows_of_user, _, *mean_weights_per_method = columns.values()
+    lowest_weight, highest_weight = fit_limits(np.concatenate(mean_weights_per_method))
     method_styles = [NAME_STYLE_SYMBOL_BY_METHOD[method_key] for method_key in weights_by_method]
     method_points = [
         Points(method_name, rows_of_user, mean_user_weights, curve_style, symbol=mark_symbol)
         for (method_name, curve_style, mark_symbol), mean_user_weights in zip(
-            method_styles, mean_weights_by_method, strict=True
+            method_styles, mean_weights_per_method, strict=True
         )
     ]
     alt_text = (

@@ -25,11 +25,11 @@ from dpcore.regression.sample_limiting import CapCurve, CapDraws
 
 PROVED_GAP = 1e-6
 """Relative gap below which the answer is taken as the best."""
-DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
+NUM_DRAWS, NUM_DRAWS_OF_MANY_ROWS, MIN_MANY_ROWS = 10, 3, 50_000
 """Draws per cap, fewer where there are many rows: they hardly differ then."""
 MAX_SECONDS_TO_WAIT = 0.25
 """How long a page waits for a first answer: a key press is answered within 0.4 s."""
-NUM_KEPT, MAX_KEPT_ENTRIES = 32, 200_000
+NUM_CACHED, MAX_CACHED_ENTRIES = 32, 200_000
 """Solutions that are kept, and the entries of the largest C of them: 1.6 MB."""
 
 
@@ -56,14 +56,14 @@ class Method:
         """Return the share of the total variance that is privacy noise; NaN if there is none."""
         return self.noise_variance / self.variance if self.variance > 0.0 else math.nan
 
-    def error(self, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
+    def compute_error(self, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
         """Return the square root of the total variance, or of the squared error of predictions."""
         return math.sqrt(self.variance if target is ErrorTarget.COEFFICIENTS else self.squared_error)
 
     def compute_error_ratio(self, baseline: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
         """Return the error divided by that of another method; NaN if the other's is 0."""
-        other_error = baseline.error(target)
-        return self.error(target) / other_error if other_error > 0.0 else math.nan
+        other_error = baseline.compute_error(target)
+        return self.compute_error(target) / other_error if other_error > 0.0 else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +164,8 @@ def compare_over_epsilon(dataset: Dataset, parameters: RegressionParameters) -> 
 
 
 def _choose_num_draws(problem: RegressionProblem) -> int:
-    """Return the number of draws per cap: `DRAWS`, or `DRAWS_OF_MANY_ROWS` beyond `MANY_ROWS` rows."""
-    return DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
+    """Return the number of draws per cap: `NUM_DRAWS`, or `NUM_DRAWS_OF_MANY_ROWS` beyond `MIN_MANY_ROWS` rows."""
+    return NUM_DRAWS if problem.num_rows <= MIN_MANY_ROWS else NUM_DRAWS_OF_MANY_ROWS
 
 
 def estimate_variance(dataset: Dataset, lower: float, upper: float) -> float:
@@ -236,7 +236,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         ),
         is_complete=lambda estimate: estimate.certificate.proves(PROVED_GAP),
         settings=(parameters, problem, label_range),
-        num_kept=NUM_KEPT if problem.features.size <= MAX_KEPT_ENTRIES else 0,
+        num_kept=NUM_CACHED if problem.features.size <= MAX_CACHED_ENTRIES else 0,
         progress_texts_by_stage=SENTENCE_BY_STAGE,
     )
     caps_search: SearchResult = yield build_search(
@@ -247,7 +247,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         ),
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=label_range,
-        num_kept=NUM_KEPT,
+        num_kept=NUM_CACHED,
         progress_texts_by_stage=SENTENCE_BY_STAGE
         | {Stage.FIRST: "First answer: bounds are still being tried"},
     )
@@ -277,7 +277,7 @@ def build_solution(
 
     def build_method(method_name: str, note: str, estimate: LinearEstimate) -> Method:
         """Build the method of an estimate, with its variances and its error in predicting these labels."""
-        squared_prediction_error = estimation.compute_prediction_error(problem, estimate, labels)
+        squared_prediction_error = estimation.compute_squared_prediction_error(problem, estimate, labels)
         return Method(
             method_name, note, estimate.variance, estimate.privacy_variance, squared_prediction_error
         )

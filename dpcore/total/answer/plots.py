@@ -33,7 +33,7 @@ NAME_COLUMN_OPTIONS_BY_MEASURE: dict[Measure, tuple[str, str, dict[str, Any]]] =
     Measure.BOUND: ("Bias + noise", "bias_plus_noise", {"style": Style.ENTERED}),
 }
 """Name, column and style of each error."""
-WIDTH, CHOSEN_WIDTH = 2.0, 3.0
+CURVE_WIDTH, CHOSEN_CURVE_WIDTH = 2.0, 3.0
 MAX_DOTS_IN_ERRORS = 5.0
 """Ends of the axis of simulated releases, in best errors."""
 
@@ -42,7 +42,7 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     """Plot the main figure: the error against T by the chosen measure, with bias and noise."""
     best_choice, problem, unit = solution.choice, solution.problem, solution.unit
     columns, measure = _list_columns(solution.errors), solution.measure
-    error_curve = _build_curve(columns, measure, CHOSEN_WIDTH)
+    error_curve = _build_curve(columns, measure, CHOSEN_CURVE_WIDTH)
     items: list[Item] = [*_build_parts(columns, measure), error_curve]
     if 0.0 < solution.near_optimal_bounds[0] < solution.near_optimal_bounds[1]:
         items.append(Band(f"Within 5{wording.PERCENT} of the best", *solution.near_optimal_bounds))
@@ -83,7 +83,9 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
     # The chosen one last, so that it lies on top.
     for measure in sorted(Measure, key=lambda measure: measure is solution.measure):
         best_bound = solution.bounds_by_measure[measure]
-        curve = _build_curve(columns, measure, CHOSEN_WIDTH if measure is solution.measure else WIDTH)
+        curve = _build_curve(
+            columns, measure, CHOSEN_CURVE_WIDTH if measure is solution.measure else CURVE_WIDTH
+        )
         items.append(curve)
         if best_bound > 0.0:
             least_error_of_measure = float(
@@ -111,7 +113,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
     """Plot the error over T for totals of both signs, which are clipped to [-T, T]."""
     columns, clipped_sum = _list_columns(solution.errors), solution.clipped_sum
     own_bound = parameters.own_bound
-    error_curve = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
+    error_curve = _build_curve(columns, solution.measure, CHOSEN_CURVE_WIDTH)
     items: list[Item] = [*_build_parts(columns, solution.measure, "Size of the bias"), error_curve]
     if clipped_sum.sensitivity > 0.0:
         range_mark = Mark("Proposed range", clipped_sum.sensitivity, solution.error, error_curve.style)
@@ -261,7 +263,7 @@ def plot_strategies(
     items: list[Item] = []
     for strategy_index, strategy in enumerate(curves.strategies):
         strategy_name = _name_strategy(curves, strategy_index)
-        width = None if strategy is strategies.BEST_STRATEGY else WIDTH
+        width = None if strategy is strategies.BEST_STRATEGY else CURVE_WIDTH
         columns_by_name[f"{strategy.column}_bound"] = curves.bounds[strategy_index]
         columns_by_name[f"{strategy.column}_relative_error"] = curves.relative_errors[strategy_index]
         relative_errors = curves.relative_errors[strategy_index]

@@ -137,12 +137,12 @@ def _add_noise_settings(training: ClassifierTraining, mechanism: Mechanism, cell
         momentum=descent_rule.MOMENTUM,
         travel_limit=(1.0 - descent_rule.MOMENTUM) * descent_rule.MAX_NOISE_NORM / mechanism.steps,
         stable_limit=descent_rule.STABLE_STEP_SHARE / mechanism.loss.smoothness * stable_step_share,
-        last_limited_step=math.floor(descent_rule.SETTLED_SHARE * mechanism.steps),
+        last_limited_step=math.floor(descent_rule.SHARE_BEFORE_GROWTH * mechanism.steps),
         fade_factor=descent_rule.FADING_FACTOR,
         growth_threshold=descent_rule.AGREEMENT_TO_GROW * faded_variance,
         forgetting_threshold=descent_rule.AGREEMENT_TO_FORGET * faded_variance,
-        growth_factor=descent_rule.GROWTH,
-        max_growth=descent_rule.MAX_GROWTH,
+        growth_factor=descent_rule.STEP_GROWTH,
+        max_growth=descent_rule.MAX_STEP_GROWTH,
         first_bound_divisor=descent.START_DIVISOR,
         clipped_users_over_noise=descent.CLIPPED_USERS_FACTOR,
         bound_rate=descent.BOUND_ADAPTATION_RATE,
@@ -159,9 +159,9 @@ def _add_noise_settings(training: ClassifierTraining, mechanism: Mechanism, cell
     )
 
 
-FIRST_SECONDS, SOON_SECONDS = 1.5, 0.25
+FIRST_WAIT_SECONDS, LATER_WAIT_SECONDS = 1.5, 0.25
 """How long a page waits for the first curve of all, and for that of new settings."""
-MAX_TABLES = 12
+MAX_CACHED_TABLES = 12
 """Tables of runs that are kept: 300 kB each on the sample."""
 
 
@@ -186,9 +186,9 @@ def solve_beside_page(
         settings=parameters,
         resumes=True,
         is_complete=lambda runs: runs is not None and runs.is_complete,
-        num_kept=MAX_TABLES,
-        first_wait_seconds=FIRST_SECONDS,
-        later_wait_seconds=SOON_SECONDS,
+        num_kept=MAX_CACHED_TABLES,
+        first_wait_seconds=FIRST_WAIT_SECONDS,
+        later_wait_seconds=LATER_WAIT_SECONDS,
         progress_texts_by_stage={Stage.EARLIER: "Training for the new settings"},
         is_heavy=True,
     )
@@ -222,16 +222,16 @@ def show_inputs(answer: Answer, data: TrainingData) -> section.Parts:
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
     """Tabulate the scores of every method at every bound: a dict of columns by heading."""
     cells = solution.cells
-    losses_by_cell = solution.table.summarise()
+    loss_summary = solution.table.summarise()
     return {
         "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
         "W": 100.0 * solution.largest_weights,
-        "Runs": losses_by_cell.run_counts,
-        "Loss": losses_by_cell.means,
-        "± noise": losses_by_cell.half_widths,
-        "± users": losses_by_cell.users_half_widths,
-        "One run ±": losses_by_cell.spreads,
+        "Runs": loss_summary.run_counts,
+        "Loss": loss_summary.means,
+        "± noise": loss_summary.half_widths,
+        "± users": loss_summary.users_half_widths,
+        "One run ±": loss_summary.spreads,
         "Loss over users": solution.table.summarise(score_unit=ScoreUnit.USERS).means,
         "Loss, trained on": solution.table.summarise(side=Side.TRAINED).means,
         "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY).means,
@@ -378,11 +378,11 @@ def _list_choice_entries(solution: TrainingSolution) -> dict[str, object]:
 
 def _list_method_entries(solution: TrainingSolution) -> list[dict[str, object]]:
     """List the JSON entries of every method at every bound, with its scores on the users held out."""
-    losses_by_cell = solution.table.summarise()
+    loss_summary = solution.table.summarise()
     scores_by_key = {
-        "loss": losses_by_cell.means,
-        "half_width_95": losses_by_cell.half_widths,
-        "half_width_95_users": losses_by_cell.users_half_widths,
+        "loss": loss_summary.means,
+        "half_width_95": loss_summary.half_widths,
+        "half_width_95_users": loss_summary.users_half_widths,
         "loss_over_users": solution.table.summarise(score_unit=ScoreUnit.USERS).means,
         "rows_told_right": solution.table.summarise(Measure.ACCURACY).means,
     }
@@ -392,10 +392,10 @@ def _list_method_entries(solution: TrainingSolution) -> list[dict[str, object]]:
             "bound": None if cell.method is Method.FOLLOWED else cell.reach,
             "row_clip": cell.clip,
             "largest_user_weight": finite_or_none(float(solution.largest_weights[i])),
-            "runs": int(losses_by_cell.run_counts[i]),
+            "runs": int(loss_summary.run_counts[i]),
             **{
-                score_key: finite_or_none(float(scores_by_cell[i]))
-                for score_key, scores_by_cell in scores_by_key.items()
+                score_key: finite_or_none(float(cell_scores[i]))
+                for score_key, cell_scores in scores_by_key.items()
             },
         }
         for i, cell in enumerate(solution.cells)
@@ -417,9 +417,9 @@ def write_runs(run_table: RunTable, provenance: Provenance) -> str:
         "split": run_numbers % len(run_table.experiment.splits),
     }
     score_triples = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
-    for (side_name, score_unit, measure), score_by_run in zip(
+    for (side_name, score_unit, measure), run_scores in zip(
         score_triples, run_table.scores[run_cell_indices, run_numbers].reshape(-1, 8).T, strict=True
     ):
-        columns_by_name[f"{side_name}_{score_unit.value}_{measure.value}"] = score_by_run
+        columns_by_name[f"{side_name}_{score_unit.value}_{measure.value}"] = run_scores
     columns_by_name["label"] = provenance.label
     return pd.DataFrame(columns_by_name).to_csv(index=False, lineterminator="\n")

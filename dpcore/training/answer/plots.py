@@ -46,35 +46,34 @@ MAX_DISTANCE_BEYOND_GUESSING = 1.0
 
 def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> Plot:
     """Plot every method at its best bound, with 95 % intervals, between no privacy and guessing."""
-    scores_by_cell, measure_name = solution.table.summarise(measure, score_unit), measure.value
+    score_summary, measure_name = solution.table.summarise(measure, score_unit), measure.value
     ref_scores = solution.average_references(measure, score_unit)
     # Methods without runs are listed too, since the figure is updated in place.
     listed_methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     best_cells = [solution.best_cell_by_method.get(method) for method in listed_methods]
-    means_by_method, half_widths_by_method, reaches_by_method = (
+    method_means, method_half_widths, method_reaches = (
         np.array(
             [math.nan if best_cell is None else float(x[best_cell.cell_index]) for best_cell in best_cells]
         )
-        for x in (scores_by_cell.means, scores_by_cell.half_widths, solution.reaches)
+        for x in (score_summary.means, score_summary.half_widths, solution.reaches)
     )
     # A method far worse than guessing is of no use, and would press all others together.
     worse_sign = 1.0 if measure is Measure.LOSS else -1.0
     is_far_beyond = (
-        worse_sign * (means_by_method - ref_scores.guessing)
-        > MAX_DISTANCE_BEYOND_GUESSING * ref_scores.distance
+        worse_sign * (method_means - ref_scores.guessing) > MAX_DISTANCE_BEYOND_GUESSING * ref_scores.distance
     )
-    visible_means, margin = np.where(is_far_beyond, np.nan, means_by_method), 0.12 * ref_scores.distance
+    visible_means, margin = np.where(is_far_beyond, np.nan, method_means), 0.12 * ref_scores.distance
     scores_on_axis = np.append(visible_means[np.isfinite(visible_means)], ref_scores[:2])
     score_limits = float(scores_on_axis.min()) - margin, float(scores_on_axis.max()) + margin
     answer_mask = np.array([x is not None and x == solution.best_cell for x in best_cells])
-    axis_labels = np.array([*map(_label_method, listed_methods, reaches_by_method)])
+    axis_labels = np.array([*map(_label_method, listed_methods, method_reaches)])
     items: list[Item] = []
     for legend_entry, method_mask, mark_style, mark_symbol in (
         ("Recommended", answer_mask, Style.CAP, "diamond"),
         ("Other methods, at their best bounds", ~answer_mask, Style.ENTERED, ""),
     ):
         x, y = axis_labels[method_mask], visible_means[method_mask]
-        half_widths = half_widths_by_method[method_mask]
+        half_widths = method_half_widths[method_mask]
         point_options: dict[str, Any] = {"symbol": mark_symbol, "size": 12, "is_unnamed": not mark_symbol}
         items.append(
             Points(legend_entry, x, y, mark_style, y - half_widths, y + half_widths, **point_options)
@@ -92,7 +91,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
     items.append(Level("Guessing", ref_scores.guessing, dash="dash"))
     means_phrase = ", ".join(
         f"{method.label.lower()} {wording.number(float(method_mean))}"
-        for method, method_mean in zip(listed_methods, means_by_method, strict=True)
+        for method, method_mean in zip(listed_methods, method_means, strict=True)
         if math.isfinite(method_mean)
     )
     return Plot(
@@ -106,9 +105,9 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
         solution.data.provenance,
         {
             "method": [method.value for method in listed_methods],
-            "bound": reaches_by_method,
-            measure_name: means_by_method,
-            "half_width_95": half_widths_by_method,
+            "bound": method_reaches,
+            measure_name: method_means,
+            "half_width_95": method_half_widths,
             "kind": np.where(answer_mask, "answer", "other"),
             f"{measure_name}_without_privacy": np.full(len(listed_methods), ref_scores.without_privacy),
             f"{measure_name}_guessing": np.full(len(listed_methods), ref_scores.guessing),
@@ -142,12 +141,12 @@ def _make_axis(measure: Measure, axis_limits: tuple[float, float], axis_title: s
 
 def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreUnit) -> Plot:
     """Plot loss or accuracy over the bound, with 95 % bands over the runs; beneath it the heaviest user's share."""
-    scores_by_cell, cells = solution.table.summarise(measure, score_unit), solution.cells
+    score_summary, cells = solution.table.summarise(measure, score_unit), solution.cells
     ref_scores = solution.average_references(measure, score_unit)
     bound_axis, measure_name = _make_bound_axis(solution), measure.value
     # The curves fit on the axis, unless these are far worse than guessing.
     guessing_score, max_distance = ref_scores.guessing, 2.0 * ref_scores.distance
-    finite_scores = np.append(scores_by_cell.means[np.isfinite(scores_by_cell.means)], guessing_score)
+    finite_scores = np.append(score_summary.means[np.isfinite(score_summary.means)], guessing_score)
     clipped_scores = np.clip(finite_scores, guessing_score - max_distance, guessing_score + max_distance)
     scores_on_axis = np.append(clipped_scores, choose_limits(solution, measure, score_unit))
     score_limits = float(scores_on_axis.min()), float(scores_on_axis.max())
@@ -156,10 +155,10 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
     columns_by_name: dict[str, npt.ArrayLike] = {
         "method": method_names,
         "bound": cell_reaches,
-        measure_name: scores_by_cell.means,
-        "half_width_95": scores_by_cell.half_widths,
-        "half_width_95_users": scores_by_cell.users_half_widths,
-        "runs": scores_by_cell.run_counts.astype(np.float64),
+        measure_name: score_summary.means,
+        "half_width_95": score_summary.half_widths,
+        "half_width_95_users": score_summary.users_half_widths,
+        "runs": score_summary.run_counts.astype(np.float64),
         **{
             f"{measure_name}_{reference_key}": np.full(len(cells), reference_score)
             for reference_key, reference_score in ref_scores._asdict().items()
@@ -167,8 +166,8 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
         "largest_user_weight": largest_weights,
     }
     adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
-    adaptive_mean = float(scores_by_cell.means[adaptive_cell_index])
-    adaptive_half_width = float(scores_by_cell.half_widths[adaptive_cell_index])
+    adaptive_mean = float(score_summary.means[adaptive_cell_index])
+    adaptive_half_width = float(score_summary.half_widths[adaptive_cell_index])
 
     def build_horizontal_curve(curve_name: str, level_score: float, style: Style, **options: Any) -> Curve:
         """Build a curve at one level over the whole axis of the bound; ``options`` are those of `Curve`."""
@@ -191,7 +190,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
     for method in solution.parameters.methods:
         if method is not Method.FOLLOWED:
             method_mask = method_names == method.value
-            y, half_widths = scores_by_cell.means[method_mask], scores_by_cell.half_widths[method_mask]
+            y, half_widths = score_summary.means[method_mask], score_summary.half_widths[method_mask]
             method_curve = Curve(
                 method.label,
                 cell_reaches[method_mask],
@@ -225,7 +224,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
         solution.data.provenance,
     )
     is_any_mean_visible = (
-        (scores_by_cell.means >= score_limits[0]) & (scores_by_cell.means <= score_limits[1])
+        (score_summary.means >= score_limits[0]) & (score_summary.means <= score_limits[1])
     ).any()
     return Plot(
         f"training-{measure_name}",
@@ -268,8 +267,10 @@ def plot_sides(solution: TrainingSolution) -> Plot:
         wording.number(float(solution.table.summarise(score_unit=score_unit).means[adaptive_cell_index]))
         for score_unit in ScoreUnit
     )
-    limits_by_unit = np.array([choose_limits(solution, Measure.LOSS, score_unit) for score_unit in ScoreUnit])
-    loss_limits = float(limits_by_unit[:, 0].min()), float(limits_by_unit[:, 1].max())
+    limits_per_unit = np.array(
+        [choose_limits(solution, Measure.LOSS, score_unit) for score_unit in ScoreUnit]
+    )
+    loss_limits = float(limits_per_unit[:, 0].min()), float(limits_per_unit[:, 1].max())
     return Plot(
         "training-sides",
         "Rows and users, trained on and held out",

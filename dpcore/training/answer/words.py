@@ -78,9 +78,9 @@ def measure_relative_error(solution: TrainingSolution) -> RelativeError:
     """Return how much of the gain over guessing that training without privacy has is lost to privacy."""
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     gain_without_privacy = guessing_loss - loss_without_privacy
-    loss_by_privacy = solution.average(Measure.LOSS) - loss_without_privacy
+    lost_gain = solution.average(Measure.LOSS) - loss_without_privacy
     return RelativeError(
-        max(loss_by_privacy, 0.0) / gain_without_privacy if gain_without_privacy > 0.0 else math.inf,
+        max(lost_gain, 0.0) / gain_without_privacy if gain_without_privacy > 0.0 else math.inf,
         "the gain over guessing",
         error_phrase="privacy costs",
     )
@@ -91,14 +91,14 @@ def format_uncertainty(solution: TrainingSolution) -> str:
 
     Those that are NaN are left out.
     """
-    losses_by_cell, answer_index = solution.table.summarise(), solution.answer_index
+    loss_summary, answer_index = solution.table.summarise(), solution.answer_index
     return ", ".join(
-        f"± {wording.number(float(half_widths_by_cell[answer_index]), 2)} {source_word}"
-        for source_word, half_widths_by_cell in (
-            ("noise", losses_by_cell.half_widths),
-            ("users", losses_by_cell.users_half_widths),
+        f"± {wording.number(float(half_widths[answer_index]), 2)} {source_word}"
+        for source_word, half_widths in (
+            ("noise", loss_summary.half_widths),
+            ("users", loss_summary.users_half_widths),
         )
-        if math.isfinite(half_widths_by_cell[answer_index])
+        if math.isfinite(half_widths[answer_index])
     )
 
 

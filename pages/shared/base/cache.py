@@ -70,7 +70,7 @@ class RunningPages:
         self._thread_state = threading.local()
 
     @contextmanager
-    def count(self, is_counted: bool = True) -> Iterator[None]:
+    def count_run(self, is_counted: bool = True) -> Iterator[None]:
         """Count this thread's run of a page within the context; with ``is_counted`` False, stop counting it there.
 
         Nothing changes if the run is counted, or not counted, already.
@@ -86,7 +86,7 @@ class RunningPages:
 
     def stop_counting(self) -> AbstractContextManager[None]:
         """Do not count this thread's run of a page within the context, as that run only waits there."""
-        return self.count(is_counted=False)
+        return self.count_run(is_counted=False)
 
     def wait_until_idle(self, queue_entry: QueueEntry) -> None:
         """Wait until no page computes, at most for the work's patience, which the wait shortens."""
@@ -196,9 +196,11 @@ def cache_for_session(max_entries: int) -> Callable[[Callable[P, R]], Callable[P
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         """Return the function with a cache that `forget_session_results` empties."""
-        wrapper = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=False)(function)
-        _CACHED_FUNCTIONS_OF_DATA.append(wrapper)
-        return wrapper
+        cached_function = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=False)(
+            function
+        )
+        _CACHED_FUNCTIONS_OF_DATA.append(cached_function)
+        return cached_function
 
     return decorate
 

@@ -177,8 +177,10 @@ def draw_answer(
             st.markdown(range_text)
         if card.alternative is not None and card.code is not None:
             button_arguments = _request_code_dialog, card, card_key, card.alternative.form_prefix
-            label = card.alternative.sentence.removesuffix(".")
-            fields.draw_button(label, f"{card_key}_alternative", "code", *button_arguments, type="tertiary")
+            button_label = card.alternative.sentence.removesuffix(".")
+            fields.draw_button(
+                button_label, f"{card_key}_alternative", "code", *button_arguments, type="tertiary"
+            )
         elif card.alternative is not None:
             st.markdown(card.alternative.sentence)
     return card_container

@@ -122,7 +122,7 @@ class Releases:
     def add_release(self, make_release: Callable[[Charge], Any]) -> None:
         """Call ``make_release`` with the function that charges; keep its release, or the error that refuses it."""
         try:
-            self.stored_releases.append(make_release(self._charge))
+            self.stored_releases.append(make_release(self._charge_release))
         except InvalidInput as error:
             self.store_refusal(error)
 
@@ -132,7 +132,7 @@ class Releases:
 
     def charge_ahead(self, facts: ReleaseFacts) -> str:
         """Charge a release that work beside the page is about to draw; return the text that marks it in the ledger."""
-        self._charge(facts)
+        self._charge_release(facts)
         return self.ledger.marks[-1]
 
     def take_back(self, cancelled_mark: str) -> None:
@@ -142,13 +142,13 @@ class Releases:
             (facts, kept_mark) for facts, kept_mark in releases_and_marks if kept_mark != cancelled_mark
         ]
         remaining_releases = tuple(facts for facts, _ in remaining_pairs)
-        self._store(Ledger(remaining_releases, tuple(kept_mark for _, kept_mark in remaining_pairs)))
+        self._store_ledger(Ledger(remaining_releases, tuple(kept_mark for _, kept_mark in remaining_pairs)))
 
-    def _charge(self, facts: ReleaseFacts) -> None:
+    def _charge_release(self, facts: ReleaseFacts) -> None:
         """Add a release to the account."""
-        self._store(self.ledger.add(facts))
+        self._store_ledger(self.ledger.add(facts))
 
-    def _store(self, ledger: Ledger) -> None:
+    def _store_ledger(self, ledger: Ledger) -> None:
         """Store the ledger of the account."""
         st.session_state[self.question.get_key("spent")] = {**self._ledgers, self.account: ledger}
 

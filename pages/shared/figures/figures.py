@@ -217,7 +217,7 @@ def draw_plot(
     run = page_run.CURRENT_RUN.get()
     if run is not None and st.session_state.get(keys.PAPER_NOTATION):
         plot = relabel_plot(plot, run.question.symbols_by_phrase)
-    fig, alt = plotly_figures.draw(plot), plot.alt
+    fig, alt = plotly_figures.draw_plot(plot), plot.alt
     figure_key, disclosure = plot.key.replace("-", "_"), plot.disclosure
     if label_text:
         fig, alt = charts.add_label(fig, label_text), f"{label_text}. {alt}"

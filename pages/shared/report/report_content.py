@@ -79,7 +79,7 @@ def build_page_report(
             f"dpcore.{question.name}.answer",
             created,
             public_only,
-            questions.call_with(question.name, parameters),
+            questions.find_call(question.name, parameters),
         ),
     )
 

@@ -84,7 +84,7 @@ def show_page(
     """
     data_slot = data_line.DATA_SLOT.get()
 
-    @cache.RUNNING_PAGES.count()  # Before light work.
+    @cache.RUNNING_PAGES.count_run()  # Before light work.
     def draw_page() -> None:
         """Draw everything of the page in one run."""
         state = st.session_state

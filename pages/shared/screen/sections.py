@@ -246,7 +246,7 @@ class Renderer:
         answer: The answer.
         data: What it is about.
         main_plot: The main figure as it is drawn; None if there is none.
-        label: What stands above the figures; empty for nothing.
+        label_text: What stands above the figures; empty for nothing.
         is_final: False if another answer will replace this one.
         is_shared: True if everybody has these data, so that all sessions share the results.
     """
@@ -255,7 +255,7 @@ class Renderer:
     answer: Answer
     data: Any
     main_plot: Plot | None = None
-    label: str = ""
+    label_text: str = ""
     is_final: bool = True
     is_shared: bool = False
 
@@ -278,9 +278,9 @@ class Renderer:
                     self.answer.disclosure if disclosure is None else disclosure, text_above=after
                 )
             case Plot():
-                figures.draw_plot(section_part, self.label)
+                figures.draw_plot(section_part, self.label_text)
             case section.Live(draw):
-                st.fragment(lambda: figures.draw_plot(draw(), self.label), run_every=jobs.POLL_SECONDS)()
+                st.fragment(lambda: figures.draw_plot(draw(), self.label_text), run_every=jobs.POLL_SECONDS)()
             case section.Figures():
                 self._draw_figures(section_part)
             case section.Table():
@@ -297,21 +297,21 @@ class Renderer:
             case section.Fields(names, shares):
                 fields.draw_field_row(self.question, *names, width_shares=shares)
             case section.Choice():
-                key = self.question.get_key(section_part.key)
-                if st.session_state.get(key) not in section_part.texts_by_value:
-                    st.session_state[key] = section_part.first_value
-                return fields.draw_choice(section_part.label, section_part.texts_by_value, key)
-            case section.Integer(key, label, limits, initial, step, help):
-                st.session_state.setdefault(self.question.get_key(key), initial)
-                return fields.draw_whole_number(label, self.question.get_key(key), *limits, step, help)
+                widget_key = self.question.get_key(section_part.key)
+                if st.session_state.get(widget_key) not in section_part.texts_by_value:
+                    st.session_state[widget_key] = section_part.first_value
+                return fields.draw_choice(section_part.label, section_part.texts_by_value, widget_key)
+            case section.Integer(entry_name, label, limits, initial, step, help):
+                st.session_state.setdefault(self.question.get_key(entry_name), initial)
+                return fields.draw_whole_number(label, self.question.get_key(entry_name), *limits, step, help)
             case section.Window():
                 return self._draw_window(section_part)
             case section.Missing(needed, remedy):
                 st.info(session.explain_missing(self.data, needed), icon=":material/info:")
                 session.draw_data_link(remedy)
             case section.Proposal(label, icon, settings):
-                key = f"{self.question.name}_{'_'.join(settings)}_use"
-                fields.draw_button(label, key, icon, setting.enter_values, settings)
+                widget_key = f"{self.question.name}_{'_'.join(settings)}_use"
+                fields.draw_button(label, widget_key, icon, setting.enter_values, settings)
             case section.PrivateRange():
                 cards.draw_range_button(self.data)
             case section.ItemNames(noun):
@@ -349,7 +349,10 @@ class Renderer:
             )
         interval_limits = (low_end, high_end) if low_end < high_end else window.initial_interval
         figures.draw_plot(
-            window.make_plot(interval_limits), self.label, button_slot=controls_slot, figure_slot=figure_slot
+            window.make_plot(interval_limits),
+            self.label_text,
+            button_slot=controls_slot,
+            figure_slot=figure_slot,
         )
         return interval_limits
 
@@ -365,15 +368,15 @@ class Renderer:
             show_plot(
                 plots[0],
                 "x" not in controlled_axis_names,
-                self.label,
+                self.label_text,
                 keeps_y="y" not in controlled_axis_names,
             )
             return
         containers = st.columns(len(plots))
         if controlled_axis_names:
-            key = plots[0].key.replace("-", "_")
-            with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
-                x_limits = draw_limits_control(plots[0].x, f"{key}_x")  # All have one horizontal axis.
+            figure_key = plots[0].key.replace("-", "_")
+            with st.popover("Axis ranges", icon=":material/straighten:", key=f"{figure_key}_ranges"):
+                x_limits = draw_limits_control(plots[0].x, f"{figure_key}_x")  # All have one horizontal axis.
                 plots = [
                     p.with_limits(x_limits, draw_limits_control(p.y, f"{p.key}_y".replace("-", "_")))
                     for p in plots
@@ -382,7 +385,7 @@ class Renderer:
             with container:
                 if plots_part.has_titles:
                     st.markdown(f"**{plot.title}**")
-                figures.draw_plot(plot, self.label)
+                figures.draw_plot(plot, self.label_text)
 
     def _draw_table(self, table: section.Table) -> None:
         """Draw a table: as static text if it has formulae, else as `figures.show_table` does."""

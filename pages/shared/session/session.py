@@ -73,9 +73,9 @@ def put_session_aside(loaded_data: Any) -> SavedState:
     """
     state = st.session_state
     values_by_key = {
-        key: state[key]
+        entry_key: state[entry_key]
         for question in catalogue.QUESTION_BY_NAME.values()
-        for key in list_entered_keys(question, state)
+        for entry_key in list_entered_keys(question, state)
     }
     values_by_key[setting.ENTRIES_KEY] = state.get(setting.ENTRIES_KEY, {})
     saved_state = SavedState(loaded_data, state.get(keys.EPSILON), values_by_key, figures.list_all_pins())
@@ -420,28 +420,28 @@ def _forget_private(forgets_values: bool) -> dict[str, Any]:
     removed_by_key: dict[str, Any] = {}
     kept_origins = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA}
     kept_origins |= set() if forgets_values else {FieldOrigin.VALUES}
-    for key in map(str, list(state)):
-        if key in keys.PRESERVED_KEYS:
+    for entry_key in map(str, list(state)):
+        if entry_key in keys.PRESERVED_KEYS:
             continue
-        question_name, _, field_name = key.partition(".")
+        question_name, _, field_name = entry_key.partition(".")
         question = catalogue.QUESTION_BY_NAME.get(question_name)
         origin = FieldOrigin.DATA if question is None else question.get_origin(field_name)
         if origin in kept_origins:
             continue
-        value = state[key]
-        if key == keys.PINS:
+        entry_value = state[entry_key]
+        if entry_key == keys.PINS:
             # Those of private data are read off data; what the others show may be seen beside a release.
-            removed_by_key[key], state[key] = figures.split_private_pins(value)
+            removed_by_key[entry_key], state[entry_key] = figures.split_private_pins(entry_value)
             continue
         if question is not None and field_name in question.fields:
-            removed_by_key[key] = value
-            state[key] = question.get_emptied_value(field_name)
+            removed_by_key[entry_key] = entry_value
+            state[entry_key] = question.get_emptied_value(field_name)
             continue
-        if isinstance(value, jobs.Job):
-            value.stop()
-        elif question is not None and field_name in question.origins_by_entry and _can_return(value):
-            removed_by_key[key] = value
-        del state[key]
+        if isinstance(entry_value, jobs.Job):
+            entry_value.stop()
+        elif question is not None and field_name in question.origins_by_entry and _can_return(entry_value):
+            removed_by_key[entry_key] = entry_value
+        del state[entry_key]
     return removed_by_key
 
 
@@ -475,20 +475,20 @@ BRING_FIELD = "bring"
 """In the address of *Data*: a person comes to upload a file."""
 
 
-def draw_data_link(label: str) -> None:
+def draw_data_link(link_label: str) -> None:
     """Draw a link to the uploader on *Data*."""
-    path = catalogue.find_page("Data").page_path
-    st.page_link(path, label=label, icon=":material/upload:", query_params={BRING_FIELD: "file"})
+    page_path = catalogue.find_page("Data").page_path
+    st.page_link(page_path, label=link_label, icon=":material/upload:", query_params={BRING_FIELD: "file"})
 
 
-def explain_cleared(field_names_by_key: Mapping[str, str]) -> None:
+def explain_cleared(name_by_field_key: Mapping[str, str]) -> None:
     """Show why a release has emptied fields and what to do; nothing if no field is empty for this reason.
 
     Args:
-        field_names_by_key: What each field is called in a sentence, by session key.
+        name_by_field_key: What each field is called in a sentence, by session key.
     """
     if empty_names := [
-        field_name for field_key, field_name in field_names_by_key.items() if is_cleared(field_key)
+        field_name for field_key, field_name in name_by_field_key.items() if is_cleared(field_key)
     ]:
         names_text = " and ".join(filter(None, (", ".join(empty_names[:-1]), empty_names[-1])))
         st.caption(

@@ -106,9 +106,9 @@ class Listener:
     def send(self, figure_key: str, message: str) -> None:
         """Send a figure's message, from any thread."""
         with contextlib.suppress(RuntimeError):  # The server has just ended.
-            self._loop.call_soon_threadsafe(self._store, figure_key, message)
+            self._loop.call_soon_threadsafe(self._store_message, figure_key, message)
 
-    def _store(self, figure_key: str, message: str) -> None:
+    def _store_message(self, figure_key: str, message: str) -> None:
         """Store a figure's message in place of the one before, and wake the sender."""
         self._messages[figure_key] = message
         self._has_messages.set()

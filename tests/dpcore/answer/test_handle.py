@@ -223,7 +223,7 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     if (
         asked.statistic is Statistic.USERS
     ):  # Nobody counts twice in a group: the figure is a curve, and so are the parts.
-        drawn = {trace.name: list(trace.y) for trace in plotly_figures.draw(plot).data}
+        drawn = {trace.name: list(trace.y) for trace in plotly_figures.draw_plot(plot).data}
         assert drawn["Noise"] == pytest.approx(np.asarray(plot.columns["noise"]).tolist())
     payload = figures.describe_handle(plot, figure_handle)
     assert len(payload["bounds"]) * len(payload["second_bound"]["bounds"]) == len(payload["errors"])
@@ -277,7 +277,7 @@ def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_t
     payload = {
         part["name"]: part["colour"] for part in figures.describe_handle(plot, figure_handle)["error_parts"]
     }
-    drawn = {trace.name: trace for trace in plotly_figures.draw(plot).data}
+    drawn = {trace.name: trace for trace in plotly_figures.draw_plot(plot).data}
     size, error = {part.name: part.value for part in answer.error_parts}, answer.numbers[1].value
     for name, values in figure_handle.error_parts.items():
         column = np.asarray(values, dtype=float)

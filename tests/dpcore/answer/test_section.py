@@ -81,6 +81,7 @@ def test_data_with_another_label_are_another_question() -> None:
     assert Cached(double, (private,)).question != Cached(double, (SHOP,)).question
 
 
+@pytest.mark.long
 def test_a_report_has_the_figures_of_every_tab_and_a_notebook_its_texts() -> None:
     reply = dpcore.learning_bound(SHOP, epsilon=1.0)
     keys = [plot.key for plot in list_plots(reply.answer, SHOP)]

@@ -47,7 +47,9 @@ def in_the_app(nasty: Nasty, folder: Path, small_bytes: int) -> Dataset:
     return count(source, roles, Disclosure.PRIVATE).dataset
 
 
-@pytest.mark.thinned
+@pytest.mark.long_but(
+    "thousands marks-0", "German Excel-5000000", "Parquet-5000000", "UTF-16-5000000", "workbook-0"
+)
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])
 @pytest.mark.parametrize("name", ALL_FILES)
 def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_folder: Path) -> None:

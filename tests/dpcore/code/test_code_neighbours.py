@@ -67,6 +67,7 @@ def run(text: str) -> tuple[str, str, str]:
     return end, err.getvalue() + "".join(sorted({str(item.message) for item in seen})), form(out.getvalue())
 
 
+@pytest.mark.long
 def test_a_process_ends_alike_for_an_extreme_user_and_for_nobody(empty_folder: Path) -> None:
     (empty_folder / "program.py").write_text(program(PRIVATE["means per group"], Program.PYTHON))
     ends = []
@@ -288,6 +289,7 @@ def rule_of(bounding_method: str) -> DescentRule:
     )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bounding_method", ["followed", "sums", "cap", "weights"])
 def test_a_classifier_by_rule_runs_on_nobody(bounding_method: str, empty_folder: Path) -> None:
     classifier = PRIVATE["classifier"]
@@ -299,6 +301,7 @@ def test_a_classifier_by_rule_runs_on_nobody(bounding_method: str, empty_folder:
     assert ends == [("0", "", ends[0][2])] * 3
 
 
+@pytest.mark.long_but("Neighbours.REPLACE_USER-weights", "Neighbours.REPLACE_VALUES-None")
 @pytest.mark.parametrize("rule", [None, "weights"])
 @pytest.mark.parametrize("neighbours", [Neighbours.REPLACE_VALUES, Neighbours.REPLACE_USER])
 def test_no_user_s_cells_change_what_is_public_of_a_classifier(

@@ -162,6 +162,7 @@ def test_a_pair_for_replacing_a_user_says_what_the_library_protects() -> None:
 LINES = "max_length=2**32 - 1"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

@@ -262,6 +262,7 @@ def test_a_mean_clamps_what_users_deviate(folder: Path, library: Program, relati
     assert abs(noisy - 35.0) <= limit * (1 + 1e-9)
 
 
+@pytest.mark.long_but("Program.PYTHON")
 @PYTHON_AND_OPENDP
 def test_noise_is_what_the_bound_asks_for(folder: Path, library: Program) -> None:
     """The scale, not a draw: h B / epsilon, and never less."""
@@ -381,14 +382,16 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
     make = private_counts.PrivateCountsProblem if private else mean.MeanProblem
     problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, value_variance=0.25)
     users = names["users"]
-    expected = mean.user_weight(problem, h, users["count"].to_numpy())
+    expected = mean.compute_row_weight(problem, h, users["count"].to_numpy())
     scale = names["rows"] if not private else expected[0] and users["weight"].iloc[0] / expected[0]
     np.testing.assert_allclose(users["weight"] / scale, expected, rtol=1e-12)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
-    assert privacy == pytest.approx(float(mean.smooth_error(problem, h).privacy_variance), rel=1e-12)
+    assert privacy == pytest.approx(float(mean.compute_smooth_error(problem, h).privacy_variance), rel=1e-12)
     names = run(make_choice(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Program.PYTHON)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
-    assert privacy == pytest.approx(float(mean.capped_error(problem, 7.0).privacy_variance), rel=1e-12)
+    assert privacy == pytest.approx(
+        float(mean.compute_capped_error(problem, 7.0).privacy_variance), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("fit", [BudgetFit.CLIPPED, BudgetFit.FULL])
@@ -538,6 +541,7 @@ def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.M
     assert not np.array_equal(run(choice, Program.PYTHON)["theta"], run(choice, Program.PYTHON)["theta"])
 
 
+@pytest.mark.long_but("cell3")
 @pytest.mark.parametrize(
     "cell",
     [

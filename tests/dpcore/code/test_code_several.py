@@ -101,6 +101,7 @@ def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: Noise
     assert float(amount_spent) == pytest.approx(total * plan.num_spent_parts / 2**20, rel=1e-8)
 
 
+@pytest.mark.long_but("NoiseKind.LAPLACE")
 @NOISES
 def test_opendp_gives_each_query_its_own_share(
     folder: Path, noise: NoiseKind, monkeypatch: pytest.MonkeyPatch
@@ -178,6 +179,7 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
     assert composed([least_scale(0.1), least_scale(0.2)]) > 0.3  # which is what parts are for
 
 
+@pytest.mark.long
 @PYTHON_AND_OPENDP
 @NOISES
 def test_every_release_is_told_at_once_with_its_noise(
@@ -261,6 +263,7 @@ def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
     assert write(weighted, Program.PYTHON).text
 
 
+@pytest.mark.long
 def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder: Path) -> None:
     by_user = ReleaseShare(
         "median", make_choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
@@ -286,6 +289,7 @@ def test_shares_beyond_the_budget_are_refused() -> None:
 
 
 # All kinds of files are read by one template, which test_code_files.py tries on all of them.
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*NASTY, "JSON", "Parquet", "nobody is a user"])
 def test_a_file_is_read_as_the_app_reads_it(name: str, empty_folder: Path) -> None:
     nasty = {**NASTY, **FURTHER}[name]
@@ -294,6 +298,7 @@ def test_a_file_is_read_as_the_app_reads_it(name: str, empty_folder: Path) -> No
         together.check_file(nasty, Program.OPENDP, empty_folder)
 
 
+@pytest.mark.long
 @PYTHON_AND_OPENDP
 def test_rows_without_a_group_count_as_rows_and_in_no_group(library: Program, empty_folder: Path) -> None:
     # Each user has a row in one group and two without: the bound of one group must not be used up by no group.
@@ -337,6 +342,7 @@ def laplace_variance(scale: float, is_whole: bool) -> float:
     return 2.0 * math.fsum(z * z * w for z, w in enumerate(weights, 1)) / (1.0 + 2.0 * math.fsum(weights))
 
 
+@pytest.mark.long
 @PYTHON_AND_OPENDP
 def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_its_program(
     library: Program, empty_folder: Path

@@ -382,6 +382,7 @@ def with_names(choice: ReleaseSpec, name: str) -> ReleaseSpec:
     )
 
 
+@pytest.mark.long_but("Program.PIPELINEDP")
 @pytest.mark.parametrize("library", [library for library in LIBRARIES if library is not Program.BIGQUERY])
 def test_hostile_names_stay_literals_in_python(library: Program) -> None:
     for index, (name, choice) in enumerate(CHOICE_BY_NAME.items()):
@@ -468,6 +469,7 @@ def test_all_problems_are_said_at_once() -> None:
 # --- the same thing is called -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_name_in_the_table_stands_in_a_program() -> None:
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in read_name_table().splitlines()]
     columns = table[0][2:]

@@ -179,6 +179,7 @@ def test_a_program_has_the_rule_where_the_data_hold_no_blank(
     assert sorted(events["amount"]) == sorted(value for _, value in expected_rows(rule))
 
 
+@pytest.mark.long
 def test_counts_are_private_where_values_decide_which_rows_count() -> None:
     frame, columns = (
         frame_of(),
@@ -203,6 +204,7 @@ def test_counts_are_private_where_values_decide_which_rows_count() -> None:
             call(frame, missing="drop", **{name: public}, **columns)
 
 
+@pytest.mark.long_but("drop")
 @pytest.mark.parametrize("rule", RULES)
 def test_commands_have_the_rule(rule: Any, empty_folder: Path, capsys) -> None:
     write_table("t.csv")

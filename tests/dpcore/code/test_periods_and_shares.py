@@ -112,6 +112,7 @@ def test_gaussian_noise_has_k_squared_rho_for_a_group_and_k_rho_for_releases(cou
     assert find_delta(person.epsilon) <= delta < find_delta(0.9 * person.epsilon)
 
 
+@pytest.mark.long
 def test_a_person_is_never_more_units_than_periods() -> None:
     rows = pd.DataFrame({"user": "p", "day": pd.date_range("2020-01-01", "2030-01-01").astype(str)})
     for span, num_units in (
@@ -124,6 +125,7 @@ def test_a_person_is_never_more_units_than_periods() -> None:
         assert periods.num_periods == num_units
 
 
+@pytest.mark.long_but("Disclosure.PUBLIC-csv", "Disclosure.PRIVATE-parquet")
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "zone.parquet"])
 @pytest.mark.parametrize("disclosure", [Disclosure.PUBLIC, Disclosure.PRIVATE])
 def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, empty_folder: Path) -> None:
@@ -163,6 +165,7 @@ def test_programs_count_units_and_shares_as_the_page(ending: str, disclosure, em
     assert run_program(choice, Program.PYTHON)["total"] == pytest.approx(len(yes_units), abs=0.1)
 
 
+@pytest.mark.long
 def test_answers_say_unit_price_and_share_and_ask_again_alike(empty_folder: Path) -> None:
     make_rows().to_csv("t.csv", index=False)
     options: dict[str, Any] = {"value": "said", "yes": "Y", "epsilon": 0.5, "person_epsilon": 8, **COLUMNS}
@@ -211,6 +214,7 @@ def test_every_answer_of_a_release_states_the_price_of_a_person(call, settings) 
     assert "Whole person" not in of_user.facts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("disclosure", ["public", "private"])
 def test_a_written_histogram_keeps_the_unit(disclosure: str, empty_folder: Path) -> None:
     rows = make_rows().rename(columns={"user": "user_id", "day": 'day, "of" sale'})
@@ -262,6 +266,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(columns: dict[str, Any], mes
         to_dataset(make_rows(), user="user", **columns)
 
 
+@pytest.mark.long_for("week-3")
 @pytest.mark.parametrize(("step", "num_units"), [("day", 1), ("week", 3), ("month", 3)])
 def test_impossible_dates_make_no_further_periods_of_a_person(step, num_units, empty_folder: Path) -> None:
     """A person could write 2025-13 to 2025-99; 2025-02-31 lies in February, and in the week of its digits."""
@@ -292,6 +297,7 @@ def test_a_column_of_floats_in_a_text_file_says_yes_to_programs_too(yes: str, em
     assert run_program(choice, Program.PYTHON)["total"] == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.long
 def test_the_day_of_a_time_is_that_of_utc_wherever_the_app_runs(empty_folder: Path, monkeypatch) -> None:
     times = pd.to_datetime(["2025-02-01 01:00", "2026-01-01 02:00"]).tz_localize("UTC")
     pd.DataFrame({"user": ["a", "a"], "day": times}).to_parquet("t.parquet")
@@ -327,6 +333,7 @@ def test_periods_change_the_digest_and_survive_a_session_file() -> None:
     assert (read.periods, read.user_columns) == (dataset.periods, ("user",))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
 def test_an_engine_counts_units_shares_and_filters_as_files_are_counted() -> None:
     import ibis

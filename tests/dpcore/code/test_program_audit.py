@@ -140,7 +140,7 @@ def test_a_program_ends_alike_whether_there_is_one_user_or_none(
     assert not any(problems.values()), problems
 
 
-@pytest.mark.thinned
+@pytest.mark.long_but("NoiseKind.LAPLACE-Program.PYTHON-False")
 @pytest.mark.parametrize("clamps_users", [False, True])
 @pytest.mark.parametrize(("noise", "library"), SEVERAL)
 def test_a_program_of_several_releases_tells_nothing_beyond_its_noise(

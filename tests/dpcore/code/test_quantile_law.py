@@ -24,8 +24,8 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.dataset import Values
-from dpcore.quantile.base_distribution import uniform_base
-from dpcore.quantile.mechanism import QuantileProblem, output
+from dpcore.quantile.base_distribution import build_uniform_base
+from dpcore.quantile.mechanism import QuantileProblem, compute_output
 from dpcore.quantile.rows import WeightKind as Weights
 from tests.dpcore.code.choices import REPLACE, make_choice, run_program
 
@@ -63,11 +63,12 @@ def folder(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def on_card(bound: float, weights: Weights, neighbours: Neighbours, epsilon: float = EPSILON) -> list[float]:
     """Probabilities of the four candidates by the law whose error the card states."""
     values = Values(np.array([0, 0, 1, 2, 2]), np.array([value for _, value in ROWS]))
-    problem = QuantileProblem(values, Q, epsilon, uniform_base(0.0, 4.0), neighbours=neighbours)
-    law = output(problem, weights, bound)
+    problem = QuantileProblem(values, Q, epsilon, build_uniform_base(0.0, 4.0), neighbours=neighbours)
+    law = compute_output(problem, weights, bound)
     return np.diff(law.cdf([0.0, 1.0, 2.0, 3.0, 4.0])).tolist()
 
 
+@pytest.mark.long_but("bounds0-WeightKind.CAP-Neighbours.REPLACE_VALUES")
 @pytest.mark.parametrize(
     ("bounds", "weights", "neighbours"),
     [
@@ -96,6 +97,7 @@ def test_plain_python_draws_by_the_law_of_the_card(
     check_law(functools.partial(measurement, scores), on_card(bound, weights, neighbours))
 
 
+@pytest.mark.long_but("NoiseKind.LAPLACE")
 @pytest.mark.parametrize("noise", list(NoiseKind))
 def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, noise: NoiseKind) -> None:
     median = make_choice(Quantity.QUANTILE, quantiles=(Q,), threshold=1.0, neighbours=ADD_OR_REMOVE, **FIELDS)
@@ -109,11 +111,13 @@ def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, n
     check_law(functools.partial(draw, scores), on_card(1.0, Weights.SMOOTH, ADD_OR_REMOVE, epsilon))
 
 
+@pytest.mark.long
 def test_private_selections_draw_by_the_exponential_mechanism() -> None:
     scores, scale = [0, 1024, 0, -1024], 1024.0
     check_law(mechanisms.make_selector(scores, scale), exponential([0.0, 1.0, 0.0, -1.0]))
 
 
+@pytest.mark.long
 def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_says_so(folder: Path) -> None:
     """Its exponential noise is permute-and-flip: of scores 0 and 1 the first has half of exp(-1), not 0.269."""
     choice = make_choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)

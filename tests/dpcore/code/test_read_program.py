@@ -18,6 +18,7 @@ from tests.dpcore.code.choices import CHOICE_BY_NAME, run_program
 dp.enable_features("contrib")
 
 
+@pytest.mark.long_but("sum, Gaussian", "count", "mean, cap")
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     "name",

@@ -74,6 +74,9 @@ CASES: dict[str, tuple[Callable[[], Any], str, dict[str, str], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long_for(
+    "folders of Parquet-Program.OPENDP-0", "folders of text-Program.OPENDP-0", "sheet-Program.OPENDP-0"
+)
 @pytest.mark.thinned
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
@@ -97,6 +100,7 @@ def test_page_and_programs_read_the_same_rows(name, library, small_bytes, empty_
     assert run_program(choice, library)["total"] == pytest.approx(TOTAL, abs=5.0)
 
 
+@pytest.mark.long
 def test_call_command_draw_and_script_take_sheet_and_separator(empty_folder: Path, capsys) -> None:
     write_workbook()
     FRAME.to_csv("t.csv", sep="*", index=False)

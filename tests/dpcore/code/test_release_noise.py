@@ -35,6 +35,7 @@ def run_for_json(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     return run
 
 
+@pytest.mark.long_but("count, Gaussian", "sum", "mean, cap")
 @pytest.mark.parametrize(
     "name",
     [

@@ -77,6 +77,7 @@ def test_a_short_program_has_at_most_30_lines(name: str, ending: str) -> None:
     assert ("query.summarize()" in text) == ("query.release()" in text) == is_query
 
 
+@pytest.mark.long
 def test_a_plan_of_counts_is_short(folder: Path) -> None:
     settings = {"user": "user_id", "epsilon": 1000, "lines": "users; rows", "disclosure": "public"}
     for ending in MAX_LINES:

@@ -126,6 +126,7 @@ def test_another_cell_does_not_change_the_proposal(empty_folder: Path) -> None:
     assert counting.open_files(["t.csv"]).roles.value is None
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
 @pytest.mark.parametrize("yes", ["1", "1.0", "Yes", "10.0"])
 def test_the_text_that_says_yes_is_found_alike_in_files_engines_and_programs(

@@ -27,6 +27,7 @@ def integral(noise, power, shift, scale):
     )
 
 
+@pytest.mark.long_for("400.0-NoiseKind.LAPLACE", "400.0-NoiseKind.GAUSSIAN", "7.0-NoiseKind.LAPLACE")
 @EACH_NOISE
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_expected_absolute_error_is_the_integral(noise, shift):

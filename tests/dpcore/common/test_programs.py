@@ -82,6 +82,7 @@ def test_bigquery_gives_a_share_to_a_hidden_count_and_draws_laplace_noise() -> N
         assert find_noise(Program.BIGQUERY, noise_kind, 1.0, delta, num_aggregates=2).unit_scale == 3.0
 
 
+@pytest.mark.long
 def test_the_error_of_users_at_epsilon_5_is_that_of_opendps_draws() -> None:
     """20,000 draws: the mean of squares is within 5 standard errors."""
     noise = find_noise(Program.OPENDP, NoiseKind.LAPLACE, 5.0, is_of_counts=True)

@@ -17,7 +17,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import MAX_USERS, ContributionHistogram
 from dpcore.private_choice import choice, private_histogram
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, PublicBins
+from dpcore.private_choice.private_histogram import HistogramNoise, HistogramParameters, PublicBins
 from dpcore.private_choice.scores import SmoothMean
 from dpcore.regression import draw, sample_limiting
 from dpcore.regression.problem import RegressionProblem
@@ -62,10 +62,10 @@ DRAWS = {
     "discrete_gaussian": lambda charge: mechanisms.release_discrete_gaussian([1], 1, 1.0, 1e-6, charge),
     "exponential_mechanism": lambda charge: mechanisms.exponential_mechanism([0, -1], 1, 1.0, charge),
     "release_histogram": lambda charge: private_histogram.release_histogram(
-        PEOPLE, PrivateCopyParameters(1.0, BINS), charge
+        PEOPLE, HistogramParameters(1.0, BINS), charge
     ),
     "release_histogram, Gaussian": lambda charge: private_histogram.release_histogram(
-        PEOPLE, PrivateCopyParameters(1.0, BINS, CopyNoise.GAUSSIAN, 1e-6), charge
+        PEOPLE, HistogramParameters(1.0, BINS, HistogramNoise.GAUSSIAN, 1e-6), charge
     ),
     "choose": lambda charge: choice.choose(choice.ChoiceProblem(SmoothMean(0.125), 1.0, 100), PEOPLE, charge),
     "draw_coefficients": lambda charge: draw.draw_coefficients(
@@ -151,14 +151,14 @@ def test_a_copy_of_very_many_users():
     events = []
     full = ContributionHistogram([1, 2], [MAX_USERS, MAX_USERS])
     # Noise of scale 1e6 carries about half of such counts past what one size may hold.
-    wide = PrivateCopyParameters(1e-6, PublicBins(2, 2))
+    wide = HistogramParameters(1e-6, PublicBins(2, 2))
     for _ in range(8):
         histogram = private_histogram.release_histogram(full, wide, events.append)
         assert histogram.histogram.users.max() <= MAX_USERS
     assert [facts.epsilon for facts in events] == [histogram.facts.epsilon] * 8
     # Both sizes in one bin are too many, which is said before anything is drawn or spent.
     with pytest.raises(InvalidInput, match="No histogram was drawn, and no ε was spent"):
-        private_histogram.release_histogram(full, PrivateCopyParameters(1.0, PublicBins(1, 1)), events.append)
+        private_histogram.release_histogram(full, HistogramParameters(1.0, PublicBins(1, 1)), events.append)
     assert len(events) == 8
 
 

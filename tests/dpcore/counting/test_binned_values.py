@@ -93,7 +93,7 @@ def describe(dataset, lower, upper):
     return [*per_user.ravel(), clamped.variance, clamped.mean, clamped.num_below, clamped.num_above]
 
 
-@pytest.mark.thinned
+@pytest.mark.long_but("0.0-5.0-MissingUsers.ONE_USER-drop", "2.0-3.0-MissingUsers.LEAVE_OUT-drop")
 @pytest.mark.parametrize("missing", ["drop", 3.5])
 @pytest.mark.parametrize("missing_users", list(MissingUsers))
 @pytest.mark.parametrize(("lower", "upper"), [(0.0, 10.0), (2.0, 3.0), (0.0, 5.0)])
@@ -171,6 +171,7 @@ def test_ranks_of_edges_are_exact_and_others_within_a_bin(rows):
         assert low <= np.sum(expanded.values <= point) <= high
 
 
+@pytest.mark.long
 def test_without_spread_within_bins_all_answers_are_those_of_the_rows():
     """Whole numbers in bins of width 1: every bin holds one value, so that no rank and no variance is lost."""
     rng = np.random.default_rng(5)
@@ -250,6 +251,7 @@ def test_the_file_answers_in_python_and_in_the_command_alike(counted, capsys):
     assert "binned values is counted already" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_quantiles_of_the_file_are_near_those_of_the_rows(counted):
     settings_given = {"epsilon": 1, "lower": 0, "upper": 100, "weighting": "smooth", "program": "python"}
     truth = ss.quantile_bound(EVENTS, user="user_id", value="amount", **settings_given)

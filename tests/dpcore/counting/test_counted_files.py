@@ -37,6 +37,7 @@ def bounds_of(reply):
     return reply.bound, reply.error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statistic", ["rows", "users", "sum"])
 def test_pairs_answer_as_the_rows_that_were_counted(events, pairs, statistic):
     value = "sum" if statistic == "sum" else None
@@ -57,6 +58,7 @@ def test_pairs_answer_as_the_rows_that_were_counted(events, pairs, statistic):
     ).histogram == (to_dataset(EVENTS, **COLUMNS, contribution=Contribution.DISTINCT_TASKS).histogram)
 
 
+@pytest.mark.long
 def test_pairs_answer_in_a_shell(pairs, capsys):
     truth = str(ss.group_bounds(pairs, epsilon=1))
     for columns_named in ([], ["--user", "user", "--group", "group"]):
@@ -103,6 +105,7 @@ def test_a_histogram_answers_without_columns(events, tmp_path):
     assert to_dataset(pd.read_csv(path)).histogram == events.histogram
 
 
+@pytest.mark.long
 def test_totals_answer_as_the_rows_that_were_added_up(tmp_path, capsys):
     """The file names the column: its sizes are totals and not rows, whatever characters the name has."""
     column = 'net "amount", EUR'
@@ -122,6 +125,7 @@ def test_totals_answer_as_the_rows_that_were_added_up(tmp_path, capsys):
     assert capsys.readouterr().out == f"{ss.sum_bound(path, epsilon=1)}\n"
 
 
+@pytest.mark.long
 def test_sums_beside_pairs_answer_without_columns(events, pairs):
     truth = ss.sum_bound(events, epsilon=1)
     assert bounds_of(ss.sum_bound(pairs, epsilon=1)) == bounds_of(ss.sum_bound(pairs, value="sum", epsilon=1))

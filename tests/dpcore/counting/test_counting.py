@@ -416,6 +416,7 @@ def workspaces():
     }
 
 
+@pytest.mark.long
 def test_corrupt_files_give_a_sentence_or_an_answer(put, parquet, workbook):
     text = "user_id,product,amount\n" + "".join(f'u{k % 9},"p,{k % 4}",{k}.5\n' for k in range(60))
     records = "".join(f'{{"user_id": "u{k % 9}", "product": {k % 4}, "amount": {k}}}\n' for k in range(60))
@@ -461,6 +462,7 @@ def test_facets_above_their_limit_are_said(put, monkeypatch):
     assert "bins in which they differ by at most 0.23\N{NO-BREAK SPACE}%" in text
 
 
+@pytest.mark.long
 def test_progress_rises_to_one_and_stop_is_a_result(parquet):
     rng = np.random.default_rng(1)
     path = parquet(user_id=rng.integers(0, 200_000, 1_500_000), v=rng.random(1_500_000))
@@ -492,6 +494,7 @@ def test_what_progress_raises_ends_the_query_and_comes_out(parquet):
         count_files(path, progress=rerun)
 
 
+@pytest.mark.long
 def test_memory_limits_too_small_get_a_sentence(parquet):
     path = parquet(user_id=np.arange(2_000_000), v=np.arange(2_000_000))
     source = counting.open_files([path])
@@ -592,6 +595,7 @@ print(workspace.folder, end="")
 """
 
 
+@pytest.mark.long
 def test_a_program_ends_in_order_while_it_counts():
     process_ended = subprocess.run(
         [sys.executable, "-c", COUNTS_IN_A_THREAD],
@@ -603,6 +607,7 @@ def test_a_program_ends_in_order_while_it_counts():
     assert not os.path.exists(process_ended.stdout)
 
 
+@pytest.mark.long
 def test_a_program_that_is_told_to_end_leaves_no_files(tmp_path):
     with another_process(tmp_path) as (process, its):
         assert its.is_dir()

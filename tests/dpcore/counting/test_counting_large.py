@@ -35,6 +35,7 @@ TASKS = replace(WHO, task="product")
 ROWS = "".join(f"u{k % 50},p{k % 7},{k % 11}\n" for k in range(40_000))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("header", "pack", "lines_above", "roles"),
     [
@@ -51,6 +52,7 @@ def test_a_second_header_is_refused_with_its_line(put, header, pack, lines_above
     assert sentences_found[0].startswith(f"Line {line:,}: the header row stands among the data again")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("small_bytes", SIZES)
 @pytest.mark.parametrize(
     ("missing", "end", "contribution"),
@@ -72,6 +74,7 @@ def test_what_is_left_out_is_named_with_its_first_row(put, missing, end, contrib
         assert nobody in count_files(paths, replace(WHO, missing_users=missing), small_bytes).notes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("roles", [TASKS, replace(WHO, user="product")])
 def test_windows_1252_that_shows_late_and_in_any_column_is_read_as_such(put, roles):
     # The last byte is one of five that Windows-1252 leaves undefined.
@@ -87,6 +90,7 @@ def test_windows_1252_that_shows_late_and_in_any_column_is_read_as_such(put, rol
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pack", "end"),
     [
@@ -124,6 +128,7 @@ def test_stop_ends_the_look_at_the_ends(put, monkeypatch):
     assert counted_by
 
 
+@pytest.mark.long
 def test_an_open_quotation_mark_is_refused_with_its_line(put):
     short = put(f'user_id,product,amount\n{ROWS}u1,p\n"u2,p,1\n{ROWS}')
     opened = "Line 40,003 of file.csv: a quotation mark is opened and"
@@ -151,6 +156,7 @@ def test_a_field_that_opens_a_second_quotation_is_refused_with_its_line(put, sma
     assert said.startswith(f"Line {rows + 2:,}{of}: a field has a second quotation behind a closed one")
 
 
+@pytest.mark.long
 def test_marks_inside_a_quotation_open_none(put):
     body = '"a ""b"" ""c""",1\n"" ,2\nd"" "e,3\n' + 100_000 * "f g,1\n"
     file = put('# "of" "all"\nuser_id,note\n' + body)
@@ -176,7 +182,7 @@ def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
     assert sizes_read_alone == [1]
 
 
-@pytest.mark.thinned
+@pytest.mark.long
 @pytest.mark.parametrize("missing", MissingUsers)
 @pytest.mark.parametrize(
     "odd", ["", " u1,a,1\n", "u1\t,a,1\n", '" ",a,1\n', '"",a,1\n', "   ,a,1\n", ",a,1\n", "\u00a0u1,a,1\n"]
@@ -221,6 +227,7 @@ def test_bad_counts_each_get_their_sentence(put):
         assert sentence.startswith(start)
 
 
+@pytest.mark.long
 def test_histograms_of_every_size_count(put):
     sizes = range(1, 30_000)
     path = put("size,users\n" + "".join(f"{size},{size % 7}\n" for size in sizes) + "3,2\n0,1\n")
@@ -253,6 +260,7 @@ def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_n
     assert not any("copies" in note for note in count_files(two, counts_copies=True).notes)
 
 
+@pytest.mark.long_but("Contribution.ROWS-MissingUsers.LEAVE_OUT-False")
 @pytest.mark.parametrize(
     ("contribution", "missing", "several"),
     [
@@ -303,6 +311,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
     assert count_files(path, replace(WHO, missing_users=missing)).histogram == histogram_of(truth.values())
 
 
+@pytest.mark.long
 def test_more_users_than_memory_holds_are_counted(tmp_path):
     path = tmp_path / "file.csv"
     duckdb.sql(
@@ -313,6 +322,7 @@ def test_more_users_than_memory_holds_are_counted(tmp_path):
     assert data.histogram == ContributionHistogram([1], [1_500_000])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_parquet_is_held_to_the_limit_of_columns(parquet, small_bytes):
     path = parquet(**{f"c{at}": [1] for at in range(MAX_COLUMNS)})

@@ -14,6 +14,7 @@ import numpy as np
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from dpcore import counting
@@ -189,8 +190,9 @@ def check(seed: int, form: str, folder: Path) -> None:
     assert data.pairs is None or sorted(data.task_sizes.tolist()) == sorted(tasks.values()), seed
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**9), form=st.sampled_from(FORMS))
 def test_random_tables_are_counted_as_plain_python_counts_them(tmp_path: Path, seed: int, form: str) -> None:
-    # `make test-long` takes as many of 2,000 as it is told (SEARCH_TIMES=50 for all of them).
+    # `make test-search` takes as many of 2,000 as it is told (SEARCH_TIMES=50 for all of them).
     check(seed, form, tmp_path)

@@ -131,6 +131,7 @@ KINDS = {  # of users in a file: as they are written, and who they are
 }
 
 
+@pytest.mark.long
 def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put):
     paths = {
         kind: put(cells, kind) if isinstance(cells, str) else parquet(user_id=cells)
@@ -150,6 +151,7 @@ def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put):
         assert dataset.histogram == of([*KINDS[one][1], *KINDS[other_path][1]]), (one, other_path)
 
 
+@pytest.mark.long_but("0")
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_values_of_several_types_are_one_column(parquet, put, small_bytes):
     paths = [
@@ -206,6 +208,7 @@ def test_numbers_in_json_are_numbers(put, small_bytes):
     assert count_files(path, WHO, small_bytes).histogram == of(user for _, user in cells)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_a_key_that_stands_twice_is_refused_and_a_late_one_said(put, small_bytes):
     lines = '{"user_id":"a","v":1}\n' * 20_000

@@ -54,6 +54,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
 def test_files_of_few_bytes_take_little_memory(put):
     few, columns = "user_id,amount\n" + "u1,2\n" * 100, ",".join(f"c{k}" for k in range(120))
@@ -85,6 +86,7 @@ def test_files_of_few_bytes_take_little_memory(put):
         assert mb < MAX_MEGABYTES, (name, small_bytes, mb)
 
 
+@pytest.mark.long
 def test_a_table_of_more_cells_than_bytes_is_not_held(put, monkeypatch):
     monkeypatch.setattr(counting_text, "MAX_CELLS", 60_000)
     few = put("user_id,a,b\n" + "u1\n" * 3 + "u1,,\n" * 30_000)  # 90,012 cells, 150,025 bytes
@@ -104,6 +106,7 @@ def test_a_table_of_more_cells_than_bytes_is_not_held(put, monkeypatch):
         counting_text.read_table(files[0].read_bytes(), "wide.csv")
 
 
+@pytest.mark.long
 def test_a_sheet_is_packed_as_it_is_read() -> None:
     rows = workbooks._SheetRows()
     tracemalloc.start()
@@ -148,6 +151,7 @@ def test_a_table_of_many_cells_is_counted_by_a_duckdb_that_goes_with_it(put, mon
     np.testing.assert_array_equal(recounted.dataset.values.values, once.dataset.values.values)
 
 
+@pytest.mark.long
 def test_values_and_pairs_take_little_more_than_they_hold(parquet) -> None:
     rows, rng = 400_000, np.random.default_rng(3)
     users, tasks, values = rng.integers(0, 60_000, rows), rng.integers(0, 900, rows), rng.integers(0, 9, rows)

@@ -61,6 +61,7 @@ def waits(folder):
     yield path
 
 
+@pytest.mark.long
 def test_durations_are_no_numbers(tmp_path, capsys):
     for table in waits(tmp_path):
         for call, settings in (
@@ -180,6 +181,7 @@ def test_a_table_that_gives_no_arrow_is_refused():
         ss.mean_bound(Foreign(), **MEAN)
 
 
+@pytest.mark.long
 def test_programs_read_a_pandas_index_in_parquet(tmp_path):
     frame = pd.DataFrame({"who": USERS, "wait": SECONDS}).set_index("who")
     frame.to_parquet(tmp_path / "waits.parquet")

@@ -41,6 +41,7 @@ def test_a_delta_table_is_refused_however_it_is_named(name, parts):
         to_dataset(str(parts / name), user="user")
 
 
+@pytest.mark.long
 def test_columns_that_folders_name_count_among_those_of_a_table(tmp_path):
     (tmp_path / "year=2024").mkdir()
     for num_columns, message in ((999, None), (1_000, "There are 1,001 columns; at most 1,000 are read")):

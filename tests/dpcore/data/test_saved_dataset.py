@@ -292,7 +292,7 @@ def test_every_mechanism_that_draws_can_be_read_back() -> None:
     names = [
         choice.MECHANISM_NAME,
         regression_draw._build_facts(1.0).mechanism,
-        release.MECHANISM,
-        *(item.value for item in private_histogram.CopyNoise),
+        release.DESCENT_MECHANISM,
+        *(item.value for item in private_histogram.HistogramNoise),
     ]
     assert all(is_mechanism(name) for name in names)

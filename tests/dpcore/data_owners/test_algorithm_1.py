@@ -17,6 +17,7 @@ from benchmarks._algorithm_1 import (
 INSTANCE = AuditInstance()
 
 
+@pytest.mark.long
 def test_the_paper_s_algorithm_tells_more_than_it_claims() -> None:
     """The outputs lie 2.3 standard deviations of 0.005 apart (20,000 runs of other seeds).
 

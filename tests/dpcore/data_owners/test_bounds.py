@@ -174,6 +174,7 @@ def check_roots(closed_form: np.ndarray, root: np.ndarray, finite: np.ndarray) -
 WIDE = (np.full(DRAWS, math.log(1e-30)), np.full(DRAWS, math.log(1e30)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("private", ProtectedPart)
 def test_closed_crossings_are_the_roots_of_the_bounds(private: ProtectedPart) -> None:
     draws = draw_owners(3 if private is ProtectedPart.JOINT else 4)

@@ -27,6 +27,7 @@ def epsilon_of_dp_accounting(
         return float(one.self_compose(steps).get_epsilon_for_delta(delta))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("examples", "rate", "steps", "epsilon", "expected"),
     [(1, 0.02, 100, 4.0, 0.740), (4, 0.3, 50, 1.0, 36.07)],
@@ -41,6 +42,7 @@ def test_the_least_noise_is_that_of_dp_accounting_at_a_fine_grid(
     assert multiplier <= noise.bound_multiplier(examples, rate, epsilon, 1e-6, steps) <= 1.15 * multiplier
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("examples", "expected"), [(4, 1.361), (16, 4.089)])
 def test_noise_for_more_examples_of_a_user(examples: int, expected: float) -> None:
     # ε falls at least as fast as noise grows: what is right to 0.5 % in ε is so in the noise.
@@ -49,6 +51,7 @@ def test_noise_for_more_examples_of_a_user(examples: int, expected: float) -> No
     assert expected <= noise.bound_multiplier(examples, 0.02, 4.0, 1e-6, 100) <= 1.15 * expected
 
 
+@pytest.mark.long
 @settings(max_examples=5, deadline=None)
 @given(
     st.integers(1, 8),
@@ -170,6 +173,7 @@ def test_a_coarse_grid_over_many_steps_would_say_much_more() -> None:
     assert noise.bound_epsilon(sigma, 4, 0.01, 755, 1e-6, 1e-2) > 0.2
 
 
+@pytest.mark.long
 def test_a_rate_computed_from_the_table_spends_about_twice() -> None:
     """With q = B / n_G a user who leaves changes everybody's q: both data sets are mixtures, of 50 and of 46 examples.
 
@@ -216,6 +220,7 @@ def test_a_full_batch_is_one_gaussian(examples: int) -> None:
         assert find(examples, 1.0, 1.0, 1e-6, 30) == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("examples", "rate", "epsilon", "steps"),
     [

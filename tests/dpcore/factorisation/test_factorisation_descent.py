@@ -115,6 +115,7 @@ def test_the_budget_of_steps_is_that_of_their_releases(generated: Ratings) -> No
         fit_private(generated, SETTINGS, RANGE, Scheme.TAIL, two, gradient_steps=GradientSteps(8))
 
 
+@pytest.mark.long
 def test_a_study_of_gradient_steps_learns(generated: Ratings) -> None:
     settings, steps = FactorSettings(3, 3), GradientSteps(20)
     study = RatingStudy(

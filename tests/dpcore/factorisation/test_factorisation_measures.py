@@ -185,6 +185,7 @@ def test_a_study_without_test_ratings_is_refused() -> None:
         run(lonely, STUDY)
 
 
+@pytest.mark.long
 def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
     assert studies.choose_exponent(1.99, 0.25) == 0.0
     assert studies.choose_exponent(2.0, 0.25) == 0.25

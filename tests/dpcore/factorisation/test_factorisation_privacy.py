@@ -164,6 +164,7 @@ def test_counts_count_k_of_each_user() -> None:
 
 
 # What the paper spends on counts, by epsilon (appendix D.1).
+@pytest.mark.long_but("1.0-0.12")
 @pytest.mark.parametrize(("epsilon", "share"), [(1.0, 0.12), (5.0, 0.14), (20.0, 0.20)])
 def test_the_budget_by_another_accountant(epsilon: float, share: float) -> None:
     from dp_accounting import dp_event

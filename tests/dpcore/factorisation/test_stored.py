@@ -9,6 +9,7 @@ from dpcore.factorisation.answer import solution
 from dpcore.factorisation.study import run
 
 
+@pytest.mark.long
 def test_one_seed_of_what_is_stored_is_what_is_trained_today():
     parameters = solution.STORED_PARAMETERS
     stored_answer = solution.find_stored(replace(parameters, epsilon=3.0, item=7))

@@ -110,6 +110,7 @@ def test_the_supremum_to_the_printed_digits_and_its_defining_equations() -> None
     assert float(compute_integer_cap_limit(p, t).ratio) == pytest.approx(top.ratio, rel=1e-12)
 
 
+@pytest.mark.long
 def test_no_point_of_a_fine_grid_exceeds_the_supremum() -> None:
     p = np.linspace(0.0, 1.0, 1001)[:, None]
     t = np.geomspace(1e-3, 30.0, 2001)[None, :]

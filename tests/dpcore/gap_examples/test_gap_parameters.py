@@ -56,7 +56,7 @@ def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
     instance, answer = document["instance"], document["answer"]
     reread = GapParameters(instance["epsilon_for_unit_values"]).build_mean_parameters()
     histogram = ContributionHistogram(instance["sizes"], instance["users"])
-    assert compare(reread.problem(histogram)).ratio == pytest.approx(10 / 7)
+    assert compare(reread.build_problem(histogram)).ratio == pytest.approx(10 / 7)
     assert answer["ratio"] == pytest.approx(10 / 7)
     assert answer["ratio_at_least"] <= answer["ratio"] <= answer["ratio_at_most"]
     assert document["label"] == "public input"
@@ -66,7 +66,7 @@ def test_an_instance_without_sampling_error_is_still_a_file() -> None:
     silent = GapParameters(
         1.0, variance_source=VarianceSource.ENTERED, value_variance=0.0
     ).build_mean_parameters()
-    comparison = compare(silent.problem(ContributionHistogram([1, 5], [3, 2])))
+    comparison = compare(silent.build_problem(ContributionHistogram([1, 5], [3, 2])))
     document = json.loads(gap_examples_files.write_instance_json(comparison, Disclosure.PRIVATE))
     assert document["instance"]["noise_ratio"] is None
     assert "do not publish" in document["label"]

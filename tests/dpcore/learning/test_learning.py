@@ -55,7 +55,7 @@ def test_every_bias_term_has_a_population_side(term: BiasTerm) -> None:
         tau_0 = optimal_cap.choose_fractions(histogram)
         for variance in (0.0, 0.01, 0.25):
             bounds = optimal_cap.compute_bias_terms(
-                dataclasses.replace(parameters, loss_variance=variance).problem(histogram), tau_0
+                dataclasses.replace(parameters, loss_variance=variance).build_problem(histogram), tau_0
             )
             assert np.all(bounds[term] <= bounds[FALLBACK_BY_TERM[term]] + 1e-12)
     limit = parameters.build_population_problem(None)
@@ -99,7 +99,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(changed: dict[str, object], s
 
 def test_the_choice_as_a_file() -> None:
     data = samples.load("shop-events")
-    problem = ALL_SET.problem(data.histogram)
+    problem = ALL_SET.build_problem(data.histogram)
     best = optimal_cap.find_best_cap(problem)
     caps_within = optimal_cap.find_caps_within(problem, best)
     document = json.loads(build_answer(data, ALL_SET).write_json())
@@ -118,7 +118,7 @@ def test_the_choice_as_a_file() -> None:
 
 def test_the_curves_as_a_file() -> None:
     histogram = samples.load("requests-commits").histogram
-    problem = LearningParameters(0.1, loss_variance=0.02).problem(histogram)
+    problem = LearningParameters(0.1, loss_variance=0.02).build_problem(histogram)
     tau_0 = optimal_cap.choose_fractions(histogram)
     text = report_document.write_columns(compute_curves(problem, tau_0), Disclosure.PUBLIC)
     rows = list(csv.DictReader(io.StringIO(text)))

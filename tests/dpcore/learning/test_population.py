@@ -35,22 +35,22 @@ def test_tails_against_direct_sums(alpha: float) -> None:
             float(law.compute_tail_mass(above)), rel=1e-12
         )
         kept = np.minimum(shares, tau_0).sum() + float(law.compute_tail_mass(last))
-        assert float(law.kept_share(tau_0)) == pytest.approx(kept, rel=1e-6)
+        assert float(law.compute_kept_share(tau_0)) == pytest.approx(kept, rel=1e-6)
 
 
 def test_a_share_of_exactly_one_user_is_not_above_itself() -> None:
     law = PowerLaw(0.7)
     users = np.array([1.0, 2.0, 3.0, 10.0, 500.0, 12345.0])
-    assert law.users_above(law.probability(users)) == pytest.approx(users - 1.0, abs=0.0)
-    assert law.users_above(law.probability(users) * (1 - 1e-12)) == pytest.approx(users, abs=0.0)
+    assert law.users_above(law.compute_probabilities(users)) == pytest.approx(users - 1.0, abs=0.0)
+    assert law.users_above(law.compute_probabilities(users) * (1 - 1e-12)) == pytest.approx(users, abs=0.0)
 
 
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 2.5])
 def test_inverse_sums_beyond_the_table(alpha: float) -> None:
     law = PowerLaw(alpha)
     for count in (1, 4096, 4097, 10_000, 300_000):
-        share = float(law.probability(count)) * (1 - 1e-12)
-        direct = math.fsum(1.0 / law.probability(np.arange(1.0, count + 1.0)))
+        share = float(law.compute_probabilities(count)) * (1 - 1e-12)
+        direct = math.fsum(1.0 / law.compute_probabilities(np.arange(1.0, count + 1.0)))
         assert float(law.compute_sums_at(share).inverse_above) == pytest.approx(direct, rel=1e-10)
 
 
@@ -60,7 +60,7 @@ def test_inverse_sums_beyond_the_table(alpha: float) -> None:
 def test_expectations_against_direct_binomial_sums(alpha: float, rows: int) -> None:
     law = PowerLaw(alpha)
     last = 100_000
-    p = law.probability(np.arange(1.0, last + 1.0))
+    p = law.compute_probabilities(np.arange(1.0, last + 1.0))
     caps = np.array([c for c in (1.0, 2.5, 6.0, 40.0, 3000.0, 0.3 * rows) if c <= rows])
     expectations = compute_expectations(law, rows, caps / rows)
     for i, cap in enumerate(caps):
@@ -131,7 +131,7 @@ def test_simulation_can_be_stopped() -> None:
 def test_more_rows_lead_to_the_limit() -> None:
     # E min(X, tau) <= min(n p, tau) for every user, and the ratio tends to 1.
     law, tau_0 = PowerLaw(0.5), np.array([0.01, 0.05, 0.3])
-    limit = law.kept_share(tau_0)
+    limit = law.compute_kept_share(tau_0)
     gaps = np.array(
         [limit - compute_expectations(law, n, tau_0).kept_share for n in (10**2, 10**4, 10**6, 10**8)]
     )
@@ -154,7 +154,7 @@ def test_best_fraction_in_the_limit_against_a_grid(term: BiasTerm, alpha: float)
 
 def test_limit_statistics_against_a_long_list_of_users() -> None:
     law = PowerLaw(1.0)
-    p = law.probability(np.arange(1.0, 200_001.0))
+    p = law.compute_probabilities(np.arange(1.0, 200_001.0))
     rest = float(
         law.compute_tail_mass(200_000)
     )  # Each below 2e-11: taken as never capped, q_j / p_j being one ratio.
@@ -170,6 +170,7 @@ def test_limit_statistics_against_a_long_list_of_users() -> None:
         assert float(at.max_share) == pytest.approx(q.max(), rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [100, 10**5])
 def test_best_fraction_of_a_sample_against_a_grid(rows: int) -> None:
     problem = PopulationProblem(
@@ -236,7 +237,7 @@ def test_the_best_cap_is_a_kink_exactly_where_it_is_one(alpha: float, capped: in
     tau, users, value = exact_best(alpha, log_kept, QUADRATIC)
     assert users == capped
     # The user whose share is the cap is at it, not above it.
-    assert best.fraction == float(law.probability(capped + 1.0))
+    assert best.fraction == float(law.compute_probabilities(capped + 1.0))
     assert best.users_capped == capped
     assert best.fraction == pytest.approx(tau, rel=1e-13)
     assert best.total == pytest.approx(value, rel=1e-13)
@@ -248,6 +249,7 @@ def test_the_best_cap_is_a_kink_exactly_where_it_is_one(alpha: float, capped: in
     assert np.all(total_beside > best.total * (1 + 1e-12))
 
 
+@pytest.mark.long
 def test_the_best_cap_against_every_segment_of_random_populations() -> None:
     rng = np.random.default_rng(12)
     kinks = smooth = 0
@@ -265,13 +267,14 @@ def test_the_best_cap_against_every_segment_of_random_populations() -> None:
         assert best.total == pytest.approx(value, rel=1e-12)
         assert best.fraction == pytest.approx(tau, rel=1e-6)
         assert best.certificate.lower_bound <= value
-        at_a_kink = best.fraction == float(PowerLaw(alpha).probability(users + 1.0))
+        at_a_kink = best.fraction == float(PowerLaw(alpha).compute_probabilities(users + 1.0))
         kinks, smooth = kinks + at_a_kink, smooth + (not at_a_kink)
-        probability = PowerLaw(alpha).probability(np.arange(1.0, 400.0))
+        probability = PowerLaw(alpha).compute_probabilities(np.arange(1.0, 400.0))
         assert best.total <= population.compute_error_parts(problem, probability).total.min() * (1 + 1e-14)
     assert min(kinks, smooth) >= 3  # Both kinds of optimum were met.
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [100, 1000, 10_000])
 def test_the_best_cap_of_a_sample_is_whole_where_that_is_a_kink(rows: int) -> None:
     problem = PopulationProblem(
@@ -284,6 +287,7 @@ def test_the_best_cap_of_a_sample_is_whole_where_that_is_a_kink(rows: int) -> No
     assert best.cap == 1 + int(np.argmin(whole_total))
 
 
+@pytest.mark.long
 def test_figure_3b_few_users_are_capped_at_the_optimum() -> None:
     # The paper: 2 to 8, its constants and alphas not given.
     capped = [
@@ -309,6 +313,7 @@ def test_simulated_and_expected_cost_agree() -> None:
     assert simulated.total == pytest.approx(population.compute_error_parts(problem, tau_0).total, rel=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.25, 1.0, 3.0])
 def test_the_cost_of_privacy_flattens_above_zero(alpha: float) -> None:
     problem = PopulationProblem(
@@ -370,6 +375,6 @@ def test_linear_noise_in_the_limit_caps_the_top_few() -> None:
     # As for data: slope -2 k + C / eps in u = tau_0 / Q(tau_0).
     law = PowerLaw(1.0)
     problem = PopulationProblem(participation=law, epsilon=1.0, privacy=PrivacyTerm(1.0, 5.0, 0.0))
-    p = law.probability(np.arange(1.0, 10.0))
+    p = law.compute_probabilities(np.arange(1.0, 10.0))
     expected = 2.0 * np.maximum(p - p[2], 0.0).sum() + 5.0 * p[2]
     assert population.find_best_fraction(problem).total == pytest.approx(expected, rel=2e-6)

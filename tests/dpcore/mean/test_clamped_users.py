@@ -83,6 +83,7 @@ def test_the_same_check_catches_wrong_variants() -> None:
     assert abs(10 * width / 2 + 6.0) + abs(10 * width / 2 - 6.0) > 3.3 * threshold * width - 1e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_private_counts", [True, False])
 def test_the_best_limit_is_that_of_a_general_solver(has_private_counts: bool) -> None:
     import cvxpy as cp
@@ -112,6 +113,7 @@ def test_the_best_limit_is_that_of_a_general_solver(has_private_counts: bool) ->
         assert objective.value == pytest.approx(best.error_parts.error**2, rel=1e-6)
 
 
+@pytest.mark.long_but("False")
 @pytest.mark.parametrize("has_private_counts", [True, False])
 def test_no_threshold_is_better_than_the_certificate_says(has_private_counts: bool) -> None:
     for seed in range(8):
@@ -129,6 +131,7 @@ def test_no_threshold_is_better_than_the_certificate_says(has_private_counts: bo
         assert best.error_parts.error == pytest.approx(math.sqrt(value))
 
 
+@pytest.mark.long
 def test_less_is_cut_than_from_clamped_rows() -> None:
     """At any h and range; and the best error is lower than the best of `value_range`, as the noise is the same."""
     for seed in range(20):
@@ -138,7 +141,7 @@ def test_less_is_cut_than_from_clamped_rows() -> None:
         problem = ClampedUsersProblem(values, 2.0 / epsilon**2, has_private_counts=False)
         centre, width = float(generator.normal(5.0, 5.0)), float(generator.exponential(20.0)) + 1e-3
         users = problem.measure_parts(threshold, centre, threshold * width / 2.0)
-        cut_of_rows = rows.error_parts(centre - width / 2.0, centre + width / 2.0)
+        cut_of_rows = rows.compute_error_parts(centre - width / 2.0, centre + width / 2.0)
         assert users.clamping <= float(cut_of_rows.clamping) + 1e-9
         largest = min(threshold, float(problem.sizes[-1]))
         assert users.noise * largest / threshold == pytest.approx(float(cut_of_rows.noise))

@@ -48,7 +48,7 @@ def test_best_cap_and_caps_within_by_brute_force(counts: list[int], eps: float, 
         var / n + 2 * (b * h / (eps * n)) ** 2 for h in caps for n in [sum(min(h, s) for s in counts)]
     ]
     best = mean.best_cap(p)
-    assert best.variance == pytest.approx(min(variances), rel=1e-12)
+    assert best.squared_error == pytest.approx(min(variances), rel=1e-12)
     for excess in (0.0, 0.05, 0.5):
         limit = min(variances) * (1 + excess) ** 2
         surely = caps[np.array(variances) <= limit * (1 - 1e-12)]
@@ -60,6 +60,7 @@ def test_best_cap_and_caps_within_by_brute_force(counts: list[int], eps: float, 
             assert high >= surely[-1]
 
 
+@pytest.mark.long_but("small", "one user")
 @pytest.mark.parametrize(
     "histogram",
     [
@@ -79,7 +80,7 @@ def test_every_corner_is_proved(histogram: ContributionHistogram) -> None:
             smooth, cap = mean.best_smooth(p), mean.best_cap(p)
             assert abs(smooth.certificate.relative_gap) <= 1e-9
             assert cap.certificate.relative_gap <= 1e-6 * (1 + 1e-9)
-            assert 0 < smooth.variance <= cap.variance * (1 + 1e-12) < math.inf
+            assert 0 < smooth.squared_error <= cap.squared_error * (1 + 1e-12) < math.inf
             assert histogram.min_size <= smooth.threshold <= histogram.max_size
             assert histogram.min_size <= cap.max_contributions <= histogram.max_size
 
@@ -103,13 +104,13 @@ def test_one_users_values_move_the_weighted_mean_by_no_more_than_declared(
     counts, _, b, old_values, new_values = case
     p = problem(counts, 1.0, b, b * b / 4)
     h = min(threshold, float(max(counts)))
-    row_weights = mean.user_weight(p, h, np.repeat(counts, counts))
+    row_weights = mean.compute_row_weight(p, h, np.repeat(counts, counts))
     distance = abs(np.dot(row_weights, new_values) - np.dot(row_weights, old_values))
     # The noise of eps = 1 has variance 2 (sensitivity)^2.
-    declared = math.sqrt(float(mean.smooth_error(p, h).privacy_variance) / 2)
+    declared = math.sqrt(float(mean.compute_smooth_error(p, h).privacy_variance) / 2)
     assert distance <= declared * (1 + 1e-12)
     heaviest = int(np.argmax(counts))
-    worst = b * counts[heaviest] * float(mean.user_weight(p, h, counts[heaviest]))
+    worst = b * counts[heaviest] * float(mean.compute_row_weight(p, h, counts[heaviest]))
     assert worst == pytest.approx(declared, rel=1e-12)  # and no smaller declaration would do
 
 
@@ -125,7 +126,7 @@ def test_one_users_values_move_the_capped_mean_by_no_more_than_declared(
         [start + rng.permutation(count)[:cap] for start, count in zip(starts, counts, strict=True)]
     )
     distance = abs(np.mean(np.array(new_values)[kept_rows]) - np.mean(np.array(old_values)[kept_rows]))
-    assert distance <= math.sqrt(float(mean.capped_error(p, cap).privacy_variance) / 2) * (1 + 1e-12)
+    assert distance <= math.sqrt(float(mean.compute_capped_error(p, cap).privacy_variance) / 2) * (1 + 1e-12)
 
 
 def squared_errors(
@@ -168,7 +169,7 @@ def test_mean_squared_error_of_the_mechanism_is_the_stated_variance(epsilon: flo
     runs, chunk = 60_000, 10_000
     smooth, cap = mean.best_smooth(p), mean.best_cap(p)
     rows = np.repeat(np.repeat(SMALL.sizes, SMALL.users), np.repeat(SMALL.sizes, SMALL.users))
-    weighted = mean.user_weight(p, smooth.threshold, rows)
+    weighted = mean.compute_row_weight(p, smooth.threshold, rows)
     for choice, weights_of in (
         (smooth, lambda seed: weighted),
         (cap, lambda seed: random_rows_kept(SMALL, cap.max_contributions, chunk, seed)),
@@ -177,8 +178,8 @@ def test_mean_squared_error_of_the_mechanism_is_the_stated_variance(epsilon: flo
             [squared_errors(p, weights_of(s), chunk, 1000 + s) for s in range(runs // chunk)]
         )
         half_width = stats.norm.ppf(1 - 1e-4 / 2) * errors.std(ddof=1) / math.sqrt(runs)
-        assert abs(errors.mean() - choice.variance) < half_width
-        assert half_width < 0.05 * choice.variance  # so that a formula wrong by 10 % would not pass
+        assert abs(errors.mean() - choice.squared_error) < half_width
+        assert half_width < 0.05 * choice.squared_error  # so that a formula wrong by 10 % would not pass
 
 
 def test_all_problems_at_once() -> None:

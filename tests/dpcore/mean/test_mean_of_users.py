@@ -53,17 +53,19 @@ def test_the_error_over_bounds_is_that_of_the_parts(seed: int, has_private_count
     lower, upper = float(np.quantile(values.values, 0.2)) - 0.5, float(np.quantile(values.values, 0.7)) + 0.5
     deviations = _summarise(values, lower, upper).user_deviations
     thresholds = np.linspace(problem.sizes[0], problem.sizes[-1], 400)
-    errors = deviations.error(thresholds, 2.0, has_private_counts)
+    errors = deviations.compute_error(thresholds, 2.0, has_private_counts)
     middle = (lower + upper) / 2.0
     expected = [
         problem.measure_parts(h, middle, h * (upper - lower) / 2.0).table_error for h in thresholds.tolist()
     ]
-    np.testing.assert_allclose(np.sqrt(errors.variance), expected, rtol=1e-9)
+    np.testing.assert_allclose(np.sqrt(errors.squared_error), expected, rtol=1e-9)
     best = deviations.find_threshold(2.0, has_private_counts)
-    assert deviations.error(best, 2.0, has_private_counts).variance <= errors.variance.min() * (1.0 + 1e-9)
+    assert deviations.compute_error(
+        best, 2.0, has_private_counts
+    ).squared_error <= errors.squared_error.min() * (1.0 + 1e-9)
     parts = problem.measure_parts(best, middle, best * (upper - lower) / 2.0)
     assert deviations.sum_biases(best, clamps_users=True) == pytest.approx(parts.clamping + parts.bounding)
-    rows = WeightedRows(ValueRangeProblem(values, 1.0), best).error_parts(lower, upper)
+    rows = WeightedRows(ValueRangeProblem(values, 1.0), best).compute_error_parts(lower, upper)
     assert deviations.sum_biases(best, clamps_users=False) == pytest.approx(
         float(rows.clamping + rows.bounding)
     )
@@ -82,6 +84,7 @@ def _summarise(values: Any, lower: float, upper: float) -> ValueSummary:
     return summary
 
 
+@pytest.mark.long_but("gaussian-Program.PYTHON", "public-Program.OPENDP")
 @pytest.mark.parametrize("program", [Program.PYTHON, Program.OPENDP])
 @pytest.mark.parametrize(
     "settings", [{}, {"counts": "public"}, GAUSSIAN, {"epsilon": 4.0}], ids=["", "public", "gaussian", "4"]
@@ -141,6 +144,7 @@ def test_one_choice_changes_answer_program_and_texts() -> None:
     assert not write(choice, Program.TUMULT).text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [{}, {"counts": "public"}, {"target": "population"}])
 def test_the_file_of_weights_holds_those_of_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]

@@ -140,10 +140,10 @@ def test_the_noise_of_a_program_is_that_of_its_two_sums(changes, p):
     # What `moved_mean` rests on: the noise of the rows, times B / 2, is as large as that of the sum around the middle.
     assert on_rows * (b / 2.0) ** 2 == pytest.approx(on_sum, rel=1e-12)
     parameters = mean.MeanParameters(eps, 0.0, b, counts=mean.Counts.PRIVATE, **changes)
-    problem = replace(parameters.problem(SKEWED), mean_above_lower=p * b)
+    problem = replace(parameters.build_problem(SKEWED), mean_above_lower=p * b)
     kept = float(SKEWED.kept_rows(h))
     tolerance = 1.1e-3 if program is Program.PIPELINEDP else 1e-9
-    assert float(mean.capped_error(problem, h).privacy_variance) == pytest.approx(
+    assert float(mean.compute_capped_error(problem, h).privacy_variance) == pytest.approx(
         variance / kept**2, rel=tolerance
     )
     worst = max(replace(problem, mean_above_lower=mu)._unit_noise_variance for mu in np.linspace(0.0, b, 11))
@@ -154,12 +154,12 @@ def test_the_noise_of_a_program_is_that_of_its_two_sums(changes, p):
 def test_no_cap_is_better_under_the_noise_of_a_program(changes):
     for counts in mean.Counts:
         parameters = mean.MeanParameters(1.0, 0.0, 5.0, counts=counts, **changes)
-        problem = parameters.problem(SKEWED)
+        problem = parameters.build_problem(SKEWED)
         cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-        caps = mean.capped_error(problem, np.arange(1.0, 201.0)).variance
+        caps = mean.compute_capped_error(problem, np.arange(1.0, 201.0)).squared_error
         assert cap.max_contributions == int(np.argmin(caps)) + 1
-        fine = mean.smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).variance
-        assert smooth.variance <= min(fine.min(), cap.variance) * (1.0 + 1e-12)
+        fine = mean.compute_smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).squared_error
+        assert smooth.squared_error <= min(fine.min(), cap.squared_error) * (1.0 + 1e-12)
         assert cap.certificate.proves(2e-6)
         assert smooth.certificate.proves(1e-9)
 
@@ -197,17 +197,17 @@ def test_at_the_worst_mean_it_is_the_public_count_error():
 def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
     problem = problem_of(epsilon=epsilon, released_sums=release)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    caps = mean.capped_error(problem, np.arange(1.0, 201.0)).variance
+    caps = mean.compute_capped_error(problem, np.arange(1.0, 201.0)).squared_error
     assert cap.max_contributions == int(np.argmin(caps)) + 1
-    assert cap.variance == pytest.approx(caps.min(), rel=1e-12)
-    fine = mean.smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).variance
-    assert smooth.variance <= fine.min() * (1.0 + 1e-12)
-    assert smooth.variance <= cap.variance * (1.0 + 1e-12)
+    assert cap.squared_error == pytest.approx(caps.min(), rel=1e-12)
+    fine = mean.compute_smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).squared_error
+    assert smooth.squared_error <= fine.min() * (1.0 + 1e-12)
+    assert smooth.squared_error <= cap.squared_error * (1.0 + 1e-12)
     assert cap.certificate.proves(2e-6)
     assert smooth.certificate.proves(1e-9)
     assert "delta-method" in cap.certificate.argument
     low, high = mean.find_caps_within(problem)
-    within = np.flatnonzero(caps <= cap.variance * 1.05**2) + 1
+    within = np.flatnonzero(caps <= cap.squared_error * 1.05**2) + 1
     assert (low, high) == (within[0], within[-1])
 
 
@@ -215,12 +215,12 @@ def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
 @pytest.mark.parametrize(("bound", "capped"), [(3, True), (2.5, False)])
 def test_simulation_agrees_where_noise_is_small(release, bound, capped):
     problem = problem_of(epsilon=0.25, released_sums=release)
-    error = (mean.capped_error if capped else mean.smooth_error)(problem, float(bound))
+    error = (mean.compute_capped_error if capped else mean.compute_smooth_error)(problem, float(bound))
     result = simulation.simulate(problem, bound, capped, runs=60_000, seed=2)
     # The noise on n_h is about 30 of 6,600: the linearisation is good to 1e-4, the standard error to 1e-2.
     # One mean at 4.5 standard errors fails with probability 7e-6 (and the seed is set).
-    assert abs(result.mean_squared_error - float(error.variance)) <= 4.5 * result.standard_error
-    assert result.standard_error < 0.02 * float(error.variance)
+    assert abs(result.mean_squared_error - float(error.squared_error)) <= 4.5 * result.standard_error
+    assert result.standard_error < 0.02 * float(error.squared_error)
     # Each part is visible at this accuracy: without one of them the test would fail.
     assert min(float(error.privacy_variance), float(error.sampling_variance)) > 6.0 * result.standard_error
 
@@ -229,7 +229,7 @@ def test_simulation_shows_where_the_approximation_ends():
     # Four users and epsilon 0.05: the linearised error is beyond anything that values in [0, B] can be off.
     few = PrivateCountsProblem(ContributionHistogram.from_counts([3, 3, 1, 1]), 0.05, 5.0, 1.5, 2.0)
     result = simulation.simulate(few, 1.0, runs=5000)
-    assert result.mean_squared_error < 9.0 < float(mean.smooth_error(few, 1.0).variance)
+    assert result.mean_squared_error < 9.0 < float(mean.compute_smooth_error(few, 1.0).squared_error)
 
 
 def test_refusals():
@@ -253,9 +253,9 @@ def test_parameters_make_the_problem_of_their_setting():
         Dataset("x", "x", Disclosure.PUBLIC, ContributionHistogram.from_counts([3]), values=values), -1.0, 4.0
     )
     problem = PrivateCountsProblem(SKEWED, 2.0, 5.0, 0.75, 1.5, program=Program.OPENDP)
-    assert parameters.problem(SKEWED, summary) == problem
-    assert parameters.problem(SKEWED) == PrivateCountsProblem(
+    assert parameters.build_problem(SKEWED, summary) == problem
+    assert parameters.build_problem(SKEWED) == PrivateCountsProblem(
         SKEWED, 2.0, 5.0, 6.25, None, program=Program.OPENDP
     )
-    public = replace(parameters, counts=mean.Counts.PUBLIC).problem(SKEWED, summary)
+    public = replace(parameters, counts=mean.Counts.PUBLIC).build_problem(SKEWED, summary)
     assert public == mean.MeanProblem(SKEWED, 2.0, 5.0, 0.75, program=Program.OPENDP)

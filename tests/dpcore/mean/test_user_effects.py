@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Values
-from dpcore.mean.table_values import clamp, compute_bounded_mean, user_share
+from dpcore.mean.table_values import clamp, compute_bounded_mean, estimate_user_share
 
 per_user_values = st.lists(
     st.lists(st.floats(-100.0, 100.0).map(lambda x: round(x, 3)), min_size=1, max_size=6),
@@ -92,7 +92,7 @@ def share_by_hand(per_user):
 
 @given(per_user_values)
 def test_the_share_agrees_with_a_loop(per_user):
-    got = user_share(clamp(facet(per_user), -100.0, 100.0)).clipped_estimate
+    got = estimate_user_share(clamp(facet(per_user), -100.0, 100.0)).clipped_estimate
     if len(per_user) < 2 or all(len(user) == 1 for user in per_user):
         assert math.isnan(got)
     else:
@@ -107,7 +107,7 @@ def test_the_share_agrees_with_a_loop(per_user):
     [([[1.0, 1.0], [2.0, 2.0]], 1.0), ([[1.0, 3.0], [1.0, 3.0]], 0.0), ([[2.0, 2.0], [2.0]], 0.0)],
 )
 def test_extremes(per_user, share):
-    assert user_share(clamp(facet(per_user), 0.0, 10.0)).clipped_estimate == share
+    assert estimate_user_share(clamp(facet(per_user), 0.0, 10.0)).clipped_estimate == share
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.2, 0.7])
@@ -118,4 +118,4 @@ def test_the_share_of_a_random_effects_model_is_found(truth):
     values = np.repeat(levels, sizes) + rng.normal(0.0, math.sqrt(1.0 - truth), int(sizes.sum()))
     clamped = clamp(Values(np.repeat(np.arange(sizes.size), sizes), values), -50.0, 50.0)
     # 4,000 users: the estimator's standard deviation is about 0.01 (Fisher: (1-ρ)(1+(n-1)ρ)√(2/(n(n-1)m))).
-    assert user_share(clamped).clipped_estimate == pytest.approx(truth, abs=0.05)
+    assert estimate_user_share(clamped).clipped_estimate == pytest.approx(truth, abs=0.05)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dpcore as ss
 from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.mean import MeanProblem, Target, user_weight
+from dpcore.mean import MeanProblem, Target, compute_row_weight
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.user_model import UserModel, measure_clamp
 
@@ -30,16 +30,16 @@ def build_problem(target: Target = Target.TABLE, user_share: float = 0.3, **sett
     )
 
 
-@pytest.mark.thinned
+@pytest.mark.long_but("1.0-0.3-Target.TABLE", "40.0-1.0-Target.TABLE", "5.5-0.3-Target.POPULATION")
 @pytest.mark.parametrize("target", Target)
 @pytest.mark.parametrize("user_share", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("threshold", [1.0, 5.5, 40.0])
 def test_normal_users_err_as_the_model_says(target: Target, user_share: float, threshold: float) -> None:
     """40,000 tables of normal users: cut, variance and noise within five standard errors, 1 in 1.7 million each."""
     problem = build_problem(target, user_share)
-    error = UserModel(problem).error(threshold)
+    error = UserModel(problem).compute_error(threshold)
     generator = np.random.default_rng(3)
-    u = user_weight(problem, threshold, SIZES) * SIZES
+    u = compute_row_weight(problem, threshold, SIZES) * SIZES
     limit = u.max() * WIDTH / 2.0
     tau = np.sqrt(VARIANCE * (user_share + (1.0 - user_share) / SIZES))
     means = generator.normal(0.0, tau, (RUNS, SIZES.size))
@@ -58,9 +58,9 @@ def test_normal_users_err_as_the_model_says(target: Target, user_share: float, t
 def test_private_counts_err_as_the_model_says() -> None:
     """The pair of sums, at M = mu; the delta method may be off by a few per cent."""
     problem, threshold = build_problem(mean_above_lower=WIDTH / 2.0), 4.0
-    error = UserModel(problem).error(threshold)
+    error = UserModel(problem).compute_error(threshold)
     u = np.minimum(threshold, SIZES)
-    weights = user_weight(problem, threshold, SIZES) * SIZES
+    weights = compute_row_weight(problem, threshold, SIZES) * SIZES
     u = weights / weights.max() * threshold
     generator, limit = np.random.default_rng(5), threshold * WIDTH / 2.0
     tau = np.sqrt(VARIANCE * (0.3 + 0.7 / SIZES))
@@ -85,18 +85,18 @@ def test_two_points_have_the_largest_bias(ratio: float, limit: float) -> None:
     assert abs(chances @ points) < 1e-9 * radius
     assert chances @ points**2 == pytest.approx(tau**2, rel=1e-9)
     bias = abs(float(chances @ np.clip(points, -limit, limit)))
-    assert float(model.error(2.0, has_any_distribution=True).shift) == pytest.approx(bias, rel=1e-6)
+    assert float(model.compute_error(2.0, has_any_distribution=True).shift) == pytest.approx(bias, rel=1e-6)
 
 
 @given(st.integers(0, 10_000), st.sampled_from(Target), st.floats(1.0, 45.0))
 def test_no_distribution_errs_more_than_the_bound(seed: int, target: Target, threshold: float) -> None:
     """Random distributions on five points with the right mean and variance, the same one for all users up to scale."""
     problem, generator = build_problem(target), np.random.default_rng(seed)
-    error = UserModel(problem).error(threshold, has_any_distribution=True)
+    error = UserModel(problem).compute_error(threshold, has_any_distribution=True)
     chances, points = generator.dirichlet([0.3] * 5), generator.normal(size=5) ** 3
     points -= chances @ points
     points /= max(math.sqrt(float(chances @ points**2)), 1e-12)
-    u = user_weight(problem, threshold, SIZES) * SIZES
+    u = compute_row_weight(problem, threshold, SIZES) * SIZES
     limit, p = u.max() * WIDTH / 2.0, SIZES / SIZES.sum() if target is Target.TABLE else 0.0 * SIZES
     tau = np.sqrt(VARIANCE * (0.3 + 0.7 / SIZES))
     means = tau[:, None] * points
@@ -119,20 +119,21 @@ def test_a_clamp_of_normal_values_has_the_moments_of_an_integral() -> None:
             assert inside == pytest.approx(float(density @ (clamped / tau * x)), abs=1e-5)
 
 
+@pytest.mark.long
 def test_the_answer_is_the_best_of_the_model_and_needs_no_values_within_the_range() -> None:
     counts, settings = SIZES.astype(int), {"epsilon": 1.0, "lower": 4.2, "upper": 5.8, "clamp": "users"}
     settings |= {"variance_source": "entered", "value_variance": VARIANCE, "counts": "private"}
     reply = ss.mean_bound(counts, **settings)
     solution = reply.answer.solution.users_solution
-    errors = np.sqrt(solution.user_model.error(np.linspace(1.0, 40.0, 3_001)).variance)
-    least_error = math.sqrt(float(solution.user_model.error(solution.threshold).variance))
+    errors = np.sqrt(solution.user_model.compute_error(np.linspace(1.0, 40.0, 3_001)).squared_error)
+    least_error = math.sqrt(float(solution.user_model.compute_error(solution.threshold).squared_error))
     assert least_error <= errors.min() * (1.0 + 1e-9)
     squares = sum(number**2 for number in (part.value for part in reply.answer.error_parts))
     assert squares == pytest.approx(reply.error**2)
     assert "the mean is (L + U)/2" in reply.answer.detail
     assert any("before clamping" in sentence for sentence in reply.answer.assumptions)
     np.testing.assert_allclose(
-        reply.answer.plots["mean-error"]().columns["users_error"], np.sqrt(solution.mean_errors.variance)
+        reply.answer.plots["mean-error"]().columns["users_error"], np.sqrt(solution.mean_errors.squared_error)
     )
     with pytest.raises(InvalidInput, match="cannot vary by more"):
         ss.mean_bound(counts, **{**settings, "clamp": "rows"})

@@ -13,8 +13,8 @@ from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
 from dpcore.mean.models import CountsOnly, find_interval_around
-from dpcore.mean.public_counts import Growth, Population
-from dpcore.mean.table_values import KnownValues, TableValues, clamp, user_share
+from dpcore.mean.public_counts import Population, WeightGrowth
+from dpcore.mean.table_values import KnownValues, TableValues, clamp, estimate_user_share
 
 LIMITS = (-4.0, 6.0)
 few_values = st.lists(st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=4), min_size=1, max_size=4)
@@ -54,11 +54,11 @@ def test_a_cap_on_this_table_errs_what_all_draws_of_its_rows_err_on_average(per_
             for weights in selections(sizes, cap)
         ]
         want = np.mean((np.array(releases) - truth) ** 2) + largest_noise(sizes, cap, unit_noise)
-        got = model.capped(np.array([float(cap)])).variance[0]
+        got = model.measure_capped(np.array([float(cap)])).squared_error[0]
         assert got == pytest.approx(want, rel=1e-9, abs=1e-12)
         weights = [min(cap, len(rows)) for rows in per_user]
         shifted = np.average([rows.mean() for rows in clamped], weights=weights) - truth
-        smooth = model.smooth(np.array([float(cap)])).variance[0]
+        smooth = model.measure_smooth(np.array([float(cap)])).squared_error[0]
         want = shifted**2 + largest_noise(sizes, cap, unit_noise)
         assert smooth == pytest.approx(want, rel=1e-9, abs=1e-12)
 
@@ -75,7 +75,7 @@ random_tables = st.integers(0, 10_000).map(
 def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_user, unit_noise):
     model, largest_size = known_values(per_user, unit_noise), max(len(rows) for rows in per_user)
     caps = np.arange(1.0, largest_size + 1.0)
-    errors = model.capped(caps).variance
+    errors = model.measure_capped(caps).squared_error
     best = model.cap_curve.minimise(is_integer=True)
     assert best.certificate.value == pytest.approx(errors.min(), rel=1e-12)
     assert best.certificate.proves(1e-9)
@@ -90,11 +90,11 @@ def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_u
     smooth = model.best_smooth()
     smallest = min(len(rows) for rows in per_user)
     grid = np.linspace(smallest, largest_size, 801)
-    on_grid = model.smooth(grid).variance
+    on_grid = model.measure_smooth(grid).squared_error
     assert smooth.certificate.value <= on_grid.min() * (1 + 1e-12)
     assert smooth.certificate.proves(1e-9)
     # At a whole threshold smooth weights shift as much as the cap, and draw no rows.
-    assert np.all(model.smooth(caps).variance <= errors * (1 + 1e-12))
+    assert np.all(model.measure_smooth(caps).squared_error <= errors * (1 + 1e-12))
 
 
 def test_several_valleys_occur_and_the_certificate_fails_on_the_wrong_one():
@@ -104,7 +104,7 @@ def test_several_valleys_occur_and_the_certificate_fails_on_the_wrong_one():
         per_user = [rng.normal(rng.normal(0.0, 3.0), 1.0, int(s)).tolist() for s in rng.integers(1, 60, 12)]
         model = known_values(per_user, 1e-3)
         curve = model.cap_curve
-        errors = model.capped(np.arange(1.0, 60.0)).variance
+        errors = model.measure_capped(np.arange(1.0, 60.0)).squared_error
         inner = errors[1:-1]
         valleys = np.flatnonzero((inner < errors[:-2]) & (inner < errors[2:])) + 1
         several += valleys.size > 1
@@ -122,9 +122,9 @@ def test_counts_only_weights_are_the_best_of_all_and_caps_are_enumerated(sizes, 
     p, x = s / n, s / (1.0 + (s - 1.0) * rho)
     best = model.best_smooth()
     assert best.certificate.proves(1e-7)
-    weights = np.minimum(best.bound, s) * 0 + Growth(*model.coefficients(best.bound), rho).user_weights(
-        np.minimum(best.bound, s)
-    )
+    weights = np.minimum(best.bound, s) * 0 + WeightGrowth(
+        *model.compute_coefficients(best.bound), rho
+    ).compute_user_weights(np.minimum(best.bound, s))
     weights /= weights.sum()
     direct = 1.7 * np.sum((weights - p) ** 2 / x) + unit_noise * weights.max() ** 2
     assert direct == pytest.approx(best.certificate.value, rel=1e-8)
@@ -133,13 +133,15 @@ def test_counts_only_weights_are_the_best_of_all_and_caps_are_enumerated(sizes, 
     k = num_kept / num_kept.sum(1, keepdims=True)
     rows = 1.0 / num_kept.sum(1) - 1.0 / n
     want = 1.7 * (rho * np.sum((k - p) ** 2, 1) + (1 - rho) * rows) + unit_noise * k.max(1) ** 2
-    got = model.capped(caps).variance
+    got = model.measure_capped(caps).squared_error
     assert got == pytest.approx(want, rel=1e-8, abs=1e-13)
     assert model.cap_curve.minimise(is_integer=True).certificate.value == pytest.approx(
         want.min(), rel=1e-8, abs=1e-13
     )
     # Over all whole thresholds nothing is better than the root.
-    assert best.certificate.value <= model.smooth(caps[caps >= s.min()]).variance.min() * (1 + 1e-9)
+    assert best.certificate.value <= model.measure_smooth(caps[caps >= s.min()]).squared_error.min() * (
+        1 + 1e-9
+    )
 
 
 def solved(quadratic, unit_noise):
@@ -176,11 +178,11 @@ def test_both_models_agree_with_the_covariance_of_rows_over_all_draws(sizes, rho
     for cap in range(1, max(sizes) + 1):
         draws = [np.concatenate(weights) for weights in selections(sizes, cap)]
         want = np.mean([w @ covariance @ w for w in draws])
-        assert Population(histogram, 1.0, 1.0, rho).capped(
+        assert Population(histogram, 1.0, 1.0, rho).measure_capped(
             np.array([cap])
         ).sampling_variance == pytest.approx(want)
         want = np.mean([(w - equal) @ covariance @ (w - equal) for w in draws])
-        got = CountsOnly(histogram, 1.0, 1.0, rho).capped(np.array([cap])).sampling_variance
+        got = CountsOnly(histogram, 1.0, 1.0, rho).measure_capped(np.array([cap])).sampling_variance
         assert got == pytest.approx(want, abs=1e-12)
 
 
@@ -192,7 +194,7 @@ def test_rows_without_likeness_are_a_sample_without_replacement():
         for first, second in itertools.product(order[:3], order[3:]):
             errors.append(((first + second) / 2.0 - np.mean(rows)) ** 2)
     model = CountsOnly(ContributionHistogram.from_counts(sizes), 1.0, float(np.var(rows, ddof=1)), 0.0)
-    assert model.capped(np.array([cap])).sampling_variance[0] == pytest.approx(np.mean(errors))
+    assert model.measure_capped(np.array([cap])).sampling_variance[0] == pytest.approx(np.mean(errors))
 
 
 @given(counts, shares, noises)
@@ -205,14 +207,16 @@ def test_the_best_cap_for_a_population_is_that_of_the_enumeration(sizes, rho, un
         num_kept.max(1) / total
     ) ** 2
     model = Population(histogram, unit_noise, 1.0, rho)
-    assert model.capped(caps).variance == pytest.approx(want, rel=1e-12)
+    assert model.measure_capped(caps).squared_error == pytest.approx(want, rel=1e-12)
     assert model.cap_curve.minimise(is_integer=True).certificate.value == pytest.approx(want.min(), rel=1e-12)
     # One valley: what falls after it has risen does so by rounding alone.
     rises = np.flatnonzero(np.diff(want) > 1e-9 * want[:-1])
     assert not rises.size or np.all(np.diff(want[rises[0] :]) > -1e-9 * want[rises[0]])
     smooth = model.best_smooth()
     assert smooth.certificate.proves(1e-9)
-    weights = Growth(*model.coefficients(smooth.bound), rho).user_weights(np.minimum(smooth.bound, s))
+    weights = WeightGrowth(*model.compute_coefficients(smooth.bound), rho).compute_user_weights(
+        np.minimum(smooth.bound, s)
+    )
     weights /= weights.sum()
     x = s / (1.0 + (s - 1.0) * rho)
     direct = np.sum(weights**2 / x) + unit_noise * weights.max() ** 2
@@ -244,15 +248,15 @@ def test_the_share_between_users_leaves_each_out_in_turn():
         codes = np.repeat(np.arange(len(users)), [len(rows) for rows in users])
         return clamp(Values(codes, np.concatenate(users)), -50.0, 50.0)
 
-    share_of_all = user_share(share(per_user))
+    share_of_all = estimate_user_share(share(per_user))
     shares_without_one = np.array(
-        [user_share(share(per_user[:k] + per_user[k + 1 :])).estimate for k in range(40)]
+        [estimate_user_share(share(per_user[:k] + per_user[k + 1 :])).estimate for k in range(40)]
     )
     half_interval = 1.96 * math.sqrt(39 / 40 * np.sum((shares_without_one - shares_without_one.mean()) ** 2))
     assert (share_of_all.low, share_of_all.high) == pytest.approx(
         (max(share_of_all.estimate - half_interval, 0), share_of_all.estimate + half_interval)
     )
-    assert math.isnan(user_share(share([np.array([1.0]), np.array([2.0])])).estimate)
+    assert math.isnan(estimate_user_share(share([np.array([1.0]), np.array([2.0])])).estimate)
 
 
 def test_the_interval_of_the_share_is_about_as_wide_as_the_estimate_scatters():
@@ -263,7 +267,7 @@ def test_the_interval_of_the_share_is_about_as_wide_as_the_estimate_scatters():
     for _ in range(150):
         effects = rng.normal(0.0, 1.0, 150)
         values = effects[codes] + rng.normal(0.0, 2.0, codes.size)
-        user_shares.append(user_share(clamp(Values(codes, values), -60.0, 60.0)))
+        user_shares.append(estimate_user_share(clamp(Values(codes, values), -60.0, 60.0)))
     # rho = 1 / 5. 150 runs: the mean is known to 0.02 or so, the scatter to 6 %, so 25 % is four times that.
     estimates = np.array([one.estimate for one in user_shares])
     assert estimates.mean() == pytest.approx(0.2, abs=0.02)

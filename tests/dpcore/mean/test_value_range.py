@@ -38,6 +38,7 @@ def by_hand(table: Table, epsilon: float, h: float) -> tuple[np.ndarray, float, 
     )
 
 
+@pytest.mark.long_but("neither")
 @pytest.mark.parametrize("fixed_end", ["neither", "inside", "below"])
 def test_the_best_range_is_that_of_a_general_solver(fixed_end: str) -> None:
     import cvxpy as cp
@@ -80,7 +81,9 @@ def test_parts_are_those_of_the_definition() -> None:
         sizes, users, values = table(seed)
         weights, shift, noise = by_hand((sizes, users, values), 0.7, 2.0)
         lows, highs = np.quantile(values, [0.0, 0.2, 0.5]), np.quantile(values, [0.5, 0.9, 1.0])
-        solution = WeightedRows(ValueRangeProblem(Values(users, values), 0.7), 2.0).error_parts(lows, highs)
+        solution = WeightedRows(ValueRangeProblem(Values(users, values), 0.7), 2.0).compute_error_parts(
+            lows, highs
+        )
         cut = [
             weights @ (np.maximum(low - values, 0.0) + np.maximum(values - high, 0.0))
             for low, high in zip(lows, highs, strict=True)
@@ -101,11 +104,11 @@ def test_the_error_is_never_below_the_exact_one() -> None:
             exact = math.hypot(
                 float(weights @ np.clip(values, low, high) - values.mean()), noise * (high - low)
             )
-            assert float(WeightedRows(problem, 2.0).error_parts(low, high).error) >= exact - 1e-9
+            assert float(WeightedRows(problem, 2.0).compute_error_parts(low, high).error) >= exact - 1e-9
         mean = float(values.mean())
         solution = value_range.find_best_range(problem, 2.0)
         assert not solution.lower == solution.upper == mean
-        assert float(WeightedRows(problem, 2.0).error_parts(mean, mean).error) >= solution.error * (
+        assert float(WeightedRows(problem, 2.0).compute_error_parts(mean, mean).error) >= solution.error * (
             1.0 - 1e-9
         )
         assert abs(float(weights @ np.clip(values, mean, mean)) - mean) < 1e-9
@@ -115,7 +118,7 @@ def test_half_an_answer_has_no_proof() -> None:
     sizes, users, values = table(4)
     problem = ValueRangeProblem(Values(users, values), 3.0)
     solution = value_range.find_best_range(problem, 2.0)
-    wider = WeightedRows(problem, 2.0).error_parts(solution.lower - 5.0, solution.upper + 5.0)
+    wider = WeightedRows(problem, 2.0).compute_error_parts(solution.lower - 5.0, solution.upper + 5.0)
     unproved = Certificate(float(wider.error), solution.certificate.lower_bound, "half")
     assert not unproved.proves(0.01)
     with pytest.raises(CertificateError):
@@ -123,6 +126,7 @@ def test_half_an_answer_has_no_proof() -> None:
     assert sizes.size
 
 
+@pytest.mark.long
 def test_joint_range_and_bound_are_within_two_per_cent_of_all() -> None:
     for seed in range(5):
         generator = np.random.default_rng(seed)
@@ -156,7 +160,7 @@ def test_on_the_shop_it_beats_the_range_of_the_values() -> None:
     problem = ValueRangeProblem(values, 0.1)
     solution = value_range.best_joint(problem)
     uppers = np.linspace(solution.lower + 1.0, 200.0, 100)
-    over_upper = WeightedRows(problem, solution.threshold).error_parts(solution.lower, uppers).error
+    over_upper = WeightedRows(problem, solution.threshold).compute_error_parts(solution.lower, uppers).error
     assert solution.error <= over_upper.min() * (1 + 1e-9)
     assert solution.upper < float(values.values.max())
     # As many users weigh as much above U as beside it: with both parts, lambda (|D| + a) = kappa (U - L).

@@ -48,6 +48,7 @@ def compute_table_error(
     return shift, variance
 
 
+@pytest.mark.long
 def test_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
     for counts in draw_tables(25):
         for h in (1.0, 1.7, 3.0, 6.0):
@@ -56,7 +57,9 @@ def test_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
             )
             weight = min(h, max(counts)) / np.minimum(h, counts).sum()
             for epsilon, bound in ((1.0, 1.0), (0.2, 7.0)):
-                found = worst_values.smooth_weights_error(build_problem(counts, epsilon, bound=bound), h)
+                found = worst_values.compute_smooth_worst_error(
+                    build_problem(counts, epsilon, bound=bound), h
+                )
                 assert float(found) == pytest.approx(
                     bound * math.hypot(worst, math.sqrt(2.0) * weight / epsilon), rel=1e-9
                 )
@@ -85,7 +88,7 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
         answer = build_answer(item, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(item)))
         worst_case, problem = answer.solution.worst_case, answer.solution.problem
         assert worst_case.best_weights_error <= min(worst_case.cap_error_bound, worst_case.smooth_error)
-        of_users = mean.user_weight(problem, answer.solution.smooth_choice.threshold, counts) * counts
+        of_users = mean.compute_row_weight(problem, answer.solution.smooth_choice.threshold, counts) * counts
         shift = float((of_users - counts / counts.sum()) @ (np.bincount(users, weights=values) / counts))
         noise = math.sqrt(2.0) * float(of_users.max()) / 5.0
         assert math.hypot(shift, noise) <= worst_case.smooth_error * (1.0 + 1e-12)
@@ -100,6 +103,7 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     assert population_answer.solution.error_over_users == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
 
 
+@pytest.mark.long
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:
     for counts in draw_tables(14, seed=1):
         even = [2 * s for s in counts[:3]]
@@ -112,7 +116,7 @@ def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows()
                     )
                 )
                 noise = 2.0 * (min(h, max(item)) / np.minimum(h, item).sum()) ** 2
-                found = float(worst_values.caps_error_bound(build_problem(item), h)) ** 2 - noise
+                found = float(worst_values.bound_worst_cap_error(build_problem(item), h)) ** 2 - noise
                 assert found >= worst * (1 - 1e-9) - 1e-15
                 if item is even and sum(even) <= 16 and max(even) <= 4:
                     assert found <= 1.1 * worst + 1e-12
@@ -129,7 +133,7 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
             found = worst_values.find_best_weights(question)
             assert found.certificate.proves(1e-9)
             assert found.error == pytest.approx(
-                float(worst_values.smooth_weights_error(question, found.threshold))
+                float(worst_values.compute_smooth_worst_error(question, found.threshold))
             )
             weights, t = cp.Variable(share.size), cp.Parameter(nonneg=True)
             lost = cp.Problem(
@@ -151,18 +155,19 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
     assert not unproved.proves(0.1)
 
 
+@pytest.mark.long
 def test_a_million_sizes_are_no_matter() -> None:
     sizes = np.arange(1, 1_000_001)
     question = mean.MeanProblem(
         ContributionHistogram(sizes, np.ones(sizes.size, dtype=np.int64)), 1.0, 1.0, 0.0
     )
     best = worst_values.find_best_weights(question)
-    around = worst_values.smooth_weights_error(
+    around = worst_values.compute_smooth_worst_error(
         question, np.geomspace(best.threshold / 3, best.threshold * 3, 31)
     )
     assert around.min() >= best.error * (1 - 1e-12)
-    smooth = float(worst_values.smooth_weights_error(question, 1000.0))
-    assert float(worst_values.caps_error_bound(question, 1000)) >= smooth * (1 - 1e-12)
+    smooth = float(worst_values.compute_smooth_worst_error(question, 1000.0))
+    assert float(worst_values.bound_worst_cap_error(question, 1000)) >= smooth * (1 - 1e-12)
 
 
 def test_what_cannot_be_is_refused_with_all_reasons() -> None:

@@ -66,8 +66,8 @@ def test_buckets_go_from_tail_to_head_and_add_up() -> None:
     slices = weights.slice_by_size(adapted, uniform, 3)
     ends = [(b.num_tasks, b.smallest_size, b.largest_size) for b in slices]
     assert ends == [(3, 1, 3), (2, 7, 9), (2, 50, 100)]
-    assert sum(b.bound_sum for b in slices) == pytest.approx(adapted.total_bound)
-    assert sum(b.reference_bound_sum for b in slices) == pytest.approx(uniform.total_bound)
+    assert sum(b.error_bound_sum for b in slices) == pytest.approx(adapted.total_bound)
+    assert sum(b.reference_error_sum for b in slices) == pytest.approx(uniform.total_bound)
     assert sum(b.total_share for b in slices) == pytest.approx(1.0)
     # With mu = 1/2 all tasks have the same bound m / (n beta); uniform weights give sum(n) / (n beta n_i).
     for b, item in zip(slices, ([1, 3, 3], [7, 9], [50, 100]), strict=True):

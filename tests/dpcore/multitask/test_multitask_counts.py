@@ -80,5 +80,5 @@ def test_covered_counts_never_overweigh(random_graph) -> None:
     problem = TaskProblem(graph, 1.0)
     release = sampling.release_counts(graph, 5.0, 3, np.random.default_rng(4))
     assert np.all(graph.task_sizes <= release.estimates + release.slack)
-    estimated = weights.compute_task_weights(problem, 0.5, estimates=release.usable_counts)
+    estimated = weights.compute_task_weights(problem, 0.5, size_estimates=release.usable_counts)
     assert np.all(estimated <= weights.compute_task_weights(problem, 0.5) * (1.0 + 1e-12))

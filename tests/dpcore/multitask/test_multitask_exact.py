@@ -30,6 +30,7 @@ def _free_weights(table: np.ndarray, loss: Loss, beta: float) -> float:
     return float(cp.Problem(objective, limits).solve(solver=cp.CLARABEL))
 
 
+@pytest.mark.long_for("13", "17")
 @pytest.mark.parametrize("seed", leave_repeats(range(50), lambda seed: seed % 18))
 def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     graph = random_graph(seed, num_users=10 + seed, num_tasks=3 + seed % 9)
@@ -74,6 +75,7 @@ def test_free_weights_agree_with_cvxpy(random_graph, dense_of, seed: int) -> Non
     assert answer.budget_uses.max() <= 0.25
 
 
+@pytest.mark.long
 def test_small_working_sets_reach_the_same_optimum(random_graph, dense_of, monkeypatch) -> None:
     monkeypatch.setattr(exact, "NUM_FIRST_USERS", 3)
     for seed in range(5):

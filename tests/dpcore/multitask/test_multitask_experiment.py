@@ -10,6 +10,7 @@ SIZES = {"num_users": 300, "num_tasks": 8, "tasks_per_user": 3.0}
 SMALL = Experiment(powers=(1.0,), epsilons=(5.0,), exponents=(0.0, 0.5), repeats=3, **SIZES)
 
 
+@pytest.mark.long
 def test_half_beats_zero_and_one_with_sufficient_statistics() -> None:
     experiment = Experiment(
         algorithms=(Algorithm.SUFFICIENT_STATISTICS,), exponents=(0.0, 0.5, 1.0), repeats=10, seed=2023
@@ -24,6 +25,7 @@ def test_half_beats_zero_and_one_with_sufficient_statistics() -> None:
             assert gain.means > needed * gain.standard_errors, (panel, other_number)
 
 
+@pytest.mark.long
 def test_descent_gains_from_adapting_where_noise_rules() -> None:
     experiment = Experiment((Algorithm.GRADIENT_DESCENT,), (1.0,), (1.0,), (0.0, 0.5), repeats=6, seed=7)
     gain = run_experiment(experiment).compare_exponents((Algorithm.GRADIENT_DESCENT, 1.0, 1.0), 0.5, 0.0)

@@ -16,7 +16,7 @@ from dpcore.multitask.learners import (
     compute_isotropic_rates,
     compute_weighted_sums,
     fit_descent,
-    perturb,
+    perturb_sums,
     solve_sums,
     sum_gradients,
 )
@@ -39,7 +39,7 @@ def _without(examples: Examples, user: int, graph_of, dense_of) -> tuple[Example
 
 def _fit_ridge(examples, pair_weights: np.ndarray, settings: RidgeSettings, rng=None) -> np.ndarray:
     sums = compute_weighted_sums(examples, pair_weights, settings)
-    return solve_sums(sums if rng is None else perturb(sums, settings, rng), settings.coefficient_bound)
+    return solve_sums(sums if rng is None else perturb_sums(sums, settings, rng), settings.coefficient_bound)
 
 
 def _half(matrices: np.ndarray) -> np.ndarray:
@@ -129,7 +129,7 @@ def test_matrix_and_vector_noise_have_the_stated_variance(graph_of) -> None:
     # Gamma^4 = 16 and 2 lambda Gamma^2 + d lambda^2 = 0.8 + 0.03; Gamma^2 Gamma_* = 2.
     settings_ = RidgeSettings(2.0, 0.5, 0.1)
     clean = compute_weighted_sums(examples, np.full(num_tasks, 0.01), settings_)
-    noisy = perturb(clean, settings_, np.random.default_rng(5))
+    noisy = perturb_sums(clean, settings_, np.random.default_rng(5))
     difference = noisy.matrices - clean.matrices
     np.testing.assert_array_equal(difference, np.swapaxes(difference, 1, 2))
     # 9,000 entries each: four standard deviations of a sample variance are 4 sqrt(2 / 9000) = 6 %.

@@ -35,7 +35,7 @@ def test_equation_18_is_the_same_with_estimates() -> None:
     shifted = np.array([6.5, 4.0, 11.25])
     # 1 / ((n_hat + s)^(1/2) sqrt(m / (n beta_bar)))
     expected = 1.0 / (np.sqrt(shifted) * math.sqrt(3 / (20 * 0.4)))
-    np.testing.assert_allclose(weights.compute_task_weights(problem, 0.5, estimates=shifted), expected)
+    np.testing.assert_allclose(weights.compute_task_weights(problem, 0.5, size_estimates=shifted), expected)
 
 
 @given(

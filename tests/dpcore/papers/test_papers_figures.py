@@ -49,6 +49,7 @@ def _paper_and_data(key: str) -> tuple[str, bool, bool]:
     return key.partition("-")[0], figure.ignores_seed, figure.run_once is None
 
 
+@pytest.mark.long_for("krichene-figure-1", "huang-table-1")
 @pytest.mark.xdist_group("paper figures")  # Figures share trainings.
 @pytest.mark.parametrize("key", leave_repeats([of.key for of in FIGURES], _paper_and_data))
 def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str) -> None:
@@ -76,6 +77,7 @@ def test_points_of_every_stored_figure_come_out_again_with_another_seed(key: str
             assert abs(new - old) <= wide * spread + 0.005 * abs(old), (of.lines[line].name, value)
 
 
+@pytest.mark.long
 def test_a_stored_figure_of_other_data_is_caught() -> None:
     """The interval is no formality: figure 1 at ε = 3 is not figure 1 at ε = 1."""
     figure, other_figure = find_figure("epasto-figure-1"), find_figure("epasto-figure-3")

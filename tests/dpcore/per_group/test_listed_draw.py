@@ -40,6 +40,7 @@ def build_pairs(data, **settings):
     return pairs and list_users(np.c_[pairs.user_codes, pairs.group_codes, pairs.rows, pairs.sums])
 
 
+@pytest.mark.long_but("file")
 @pytest.mark.parametrize("holds", ["frame", "file", "dataset"])
 def test_a_draw_sees_the_groups_of_the_public_list_alone(holds, tmp_path):
     FRAME.to_csv(tmp_path / "t.csv", index=False)
@@ -75,6 +76,7 @@ def test_a_range_follows_the_rule_for_missing_values(monkeypatch):
     assert seen == [(600, total), (599, total), (600, total + 50)]
 
 
+@pytest.mark.long_but("python")
 @pytest.mark.parametrize("library", ["python", "opendp"])
 def test_bins_of_the_column_that_is_added_up(library, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

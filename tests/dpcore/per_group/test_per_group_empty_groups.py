@@ -14,7 +14,7 @@ from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import pick_as_tuner
 from dpcore.per_group.problem import PerGroupProblem
-from dpcore.per_group.selection import Selection, best_selected_pair
+from dpcore.per_group.selection import SelectionProblem, best_selected_pair
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import best_cap, best_radial
 
@@ -53,7 +53,7 @@ def test_one_entry_stands_for_all_empty_groups() -> None:
     assert few.multiplicities.tolist() == [1.0, 1.0]
 
 
-@pytest.mark.thinned
+@pytest.mark.long
 @pytest.mark.parametrize("noise", NOISES, ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM, Statistic.SIGNED_SUM])
 def test_where_empty_groups_stand_in_the_list_changes_no_answer(
@@ -75,6 +75,7 @@ def test_where_empty_groups_stand_in_the_list_changes_no_answer(
             assert pick_as_tuner(one) == pick_as_tuner(other)
 
 
+@pytest.mark.long
 def test_means_and_selected_groups_do_not_see_empty_groups_either() -> None:
     for objective in (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE):
         asked = {"statistic": Statistic.MEAN, "lower": 0.0, "upper": 1.25, "objective": objective}
@@ -82,9 +83,12 @@ def test_means_and_selected_groups_do_not_see_empty_groups_either() -> None:
         assert best_mean_pair(one).error == pytest.approx(best_mean_pair(other).error, rel=1e-12)
         chosen = {"selection_share": 0.5, "selection_delta": 1e-3, "objective": objective}
         one, other = problems(epsilon=3.0, selection=SelectionRule.TRUNCATED_GEOMETRIC, **chosen)
-        selected_pair, same = best_selected_pair(Selection(one)), best_selected_pair(Selection(other))
+        selected_pair, same = (
+            best_selected_pair(SelectionProblem(one)),
+            best_selected_pair(SelectionProblem(other)),
+        )
         assert selected_pair.error == pytest.approx(same.error, rel=2e-3)
-        at = Selection(one).evaluate_groups(2, 3.0), Selection(other).evaluate_groups(2, 3.0)
+        at = SelectionProblem(one).evaluate_groups(2, 3.0), SelectionProblem(other).evaluate_groups(2, 3.0)
         assert at[0].keep_probabilities[-1] == 0.0  # A group without users is never released.
         assert at[0].num_expected_groups == pytest.approx(at[1].num_expected_groups, rel=1e-12)
         assert one.combine_errors(at[0].mean_squares) == pytest.approx(

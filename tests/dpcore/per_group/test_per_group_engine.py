@@ -60,6 +60,7 @@ def expected(one_user: bool) -> Counter[tuple[str, tuple[str, str]]]:
     return Counter((u, (c, d)) for u, c, d, _ in cells() if d and (u or one_user))
 
 
+@pytest.mark.long
 @ibis_on_duckdb
 def test_users_called_na_are_said_of_engines_as_of_files() -> None:
     further = [(name, "a", "mon", 1.0) for name in ("NA", "NA", "null", "Nadia", "none")]
@@ -77,6 +78,7 @@ def test_more_pairs_than_come_back_are_said_with_what_does(monkeypatch: pytest.M
     assert "--distribution-to" in command.format_help()
 
 
+@pytest.mark.long
 @ibis_on_duckdb
 def test_an_engine_says_how_many_pairs_there_are_and_how_they_are_distributed() -> None:
     data, rows = from_engine(), expected(False)
@@ -109,6 +111,7 @@ def test_an_engine_says_how_many_pairs_there_are_and_how_they_are_distributed() 
     assert data.tasks.users.tolist() == sorted(users.values())
 
 
+@pytest.mark.long
 @ibis_on_duckdb
 def test_pairs_come_back_as_codes_where_as_many_were_allowed() -> None:
     for one_user in (False, True):

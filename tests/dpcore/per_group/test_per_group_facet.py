@@ -54,6 +54,7 @@ def city_days() -> list[tuple[str, str, str, float]]:
     return [(f"u{u}", "abc"[c], ["mon", "tue", ""][d], float(v)) for u, c, d, v in zip(*columns, strict=True)]
 
 
+@pytest.mark.long
 def test_several_columns_name_a_group_in_files() -> None:
     cells = city_days()
     text = "user,city,day,amount\n" + "".join(",".join(map(str, row)) + "\n" for row in cells)

@@ -56,6 +56,7 @@ def run(reply: Any, library: str, line: str = "") -> dict[str, float]:
     return dict(zip(names["groups"], names["noisy"], strict=True))
 
 
+@pytest.mark.long_but("private-opendp")
 @pytest.mark.parametrize("library", ["python", "opendp"])
 @pytest.mark.parametrize("disclosure", ["public", "private"])
 def test_programs_count_the_listed_groups_whatever_their_names(
@@ -75,6 +76,7 @@ def test_programs_count_the_listed_groups_whatever_their_names(
         assert max(abs(released[name] - count) for name, count in expected.items()) < 0.01 * SURE + 0.01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings", [{"statistic": "rows"}, {"statistic": "mean", "lower": 2.0, "upper": 7.5}]
 )
@@ -136,6 +138,7 @@ def test_bins_hold_the_same_rows_in_page_and_program(
     assert Counter(name_bins(parts)[code] for code in codes if code >= 0) == expected
 
 
+@pytest.mark.long
 def test_dates_of_other_kinds_of_files_lie_in_the_same_bins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

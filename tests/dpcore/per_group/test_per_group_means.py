@@ -95,6 +95,7 @@ def noisy_means(
     return np.clip((above - below) / 2.0 / np.maximum((above + below) / 7.0, 1.0), -3.5, 3.5)
 
 
+@pytest.mark.long
 def test_moments_agree_with_runs_of_the_mechanism() -> None:
     problem, runs = PerGroupProblem(PAIRS, build_parameters(4.0)), 4_000
     sums, rows = kept_at_random(2, 3, runs)
@@ -113,6 +114,7 @@ def test_moments_agree_with_runs_of_the_mechanism() -> None:
         assert np.all(np.abs(found.mean(axis=0) - truth) <= 5.0 * found.std(axis=0) / math.sqrt(runs))
 
 
+@pytest.mark.long_for("NoiseKind.LAPLACE-Program.PYTHON")
 @pytest.mark.parametrize(
     ("noise", "program"),
     [
@@ -201,14 +203,18 @@ def test_programs_draw_one_vector_or_split_the_budget() -> None:
         (Program.BIGQUERY, 3.0 * one),
     ):
         expected = 3.5 * rows_noise, rows_noise
-        assert build_parameters(0.5, program=program).mean_noise(3, 2) == pytest.approx(expected, rel=1e-12)
+        assert build_parameters(0.5, program=program).compute_mean_noise(3, 2) == pytest.approx(
+            expected, rel=1e-12
+        )
     for epsilon, delta in ((0.1, 1e-9), (1.0, 1e-6)):
         # Gaussian accountants compose: a sum and a number of rows have twice the square of one noise each.
         for program in (Program.PYTHON, Program.PIPELINEDP, Program.OPENDP, Program.TUMULT):
             parameters = build_parameters(epsilon, NoiseKind.GAUSSIAN, program=program, delta=delta)
             sigma = find_noise(program, NoiseKind.GAUSSIAN, epsilon, delta).unit_scale
             rows_noise = math.sqrt(2.0 * 3) * 2 * sigma
-            assert parameters.mean_noise(3, 2) == pytest.approx((3.5 * rows_noise, rows_noise), rel=1e-12)
+            assert parameters.compute_mean_noise(3, 2) == pytest.approx(
+                (3.5 * rows_noise, rows_noise), rel=1e-12
+            )
 
 
 def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
@@ -227,6 +233,7 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
     assert compute_mean_error(problem, 4, 18) < compute_mean_error(loud, 4, 18)
 
 
+@pytest.mark.long
 def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
     thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, row_values=VALUES[:150])
     for noise, objectives in (
@@ -286,6 +293,7 @@ def test_where_noise_is_too_much_the_middle_or_one_mean_is_better() -> None:
     assert find_useful_size(problem, errors) == size[largest]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("small_bytes", [0, 5_000_000])
 def test_values_outside_the_range_are_clamped_row_by_row(tmp_path, small_bytes) -> None:
     users = [f"u{user}" if user % 11 else "" for user in USERS]

@@ -27,6 +27,7 @@ def build_parameters(
     return PerGroupParameters(epsilon, mechanism=noise, delta=delta, objective=objective, floor=floor, **more)
 
 
+@pytest.mark.long_but("Objective.MEAN_RELATIVE")
 @pytest.mark.parametrize("objective", Objective)
 def test_no_pair_of_a_full_enumeration_is_better(objective: Objective) -> None:
     nothing, inside = 0, 0
@@ -72,6 +73,7 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
                 assert minimum.max_groups == 1 + int(np.argmin(errors))
 
 
+@pytest.mark.long
 def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
     for objective, noise in product(Objective, NoiseKind):
         problem = PerGroupProblem(random_pairs(1, rows=150), build_parameters(1.5, objective, noise))
@@ -84,6 +86,7 @@ def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
             assert bound <= min(inside) * (1 + 1e-12)
 
 
+@pytest.mark.long
 def test_sums_are_bounded_by_a_real_number() -> None:
     kinds = (Statistic.SUM, Statistic.SIGNED_SUM)
     for seed, noise, statistic in product(range(3), NoiseKind, kinds):
@@ -112,6 +115,7 @@ def sums_of(amounts: np.ndarray) -> UserGroupPairs:
     return UserGroupPairs.from_arrays(users, groups, 12, row_values=np.resize(amounts, users.size))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", Objective)
 def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(objective: Objective) -> None:
     # Each piece between two amounts has one least point at most, so that a fine grid within it comes near any pair.
@@ -153,6 +157,7 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
         assert len(set(rescaled)) == 1
 
 
+@pytest.mark.long
 def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_between_amounts() -> None:
     for objective, noise, signed in product(Objective, NoiseKind, (False, True)):
         statistic = Statistic.SIGNED_SUM if signed else Statistic.SUM
@@ -173,6 +178,7 @@ def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_
                 assert bound == pytest.approx(min(inside), rel=1e-4)
 
 
+@pytest.mark.long
 def test_a_sample_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     users = (3_000 * rng.random(30_000) ** 2).astype(int)

@@ -64,7 +64,7 @@ def log_law(
     groups_counted = max([len(user) for user in users] or [0]) / pair_problem.num_groups
     noise = {
         (l, c): float(n)
-        for l, c, n in zip(*pair_problem.candidates, pair_problem.total_noise, strict=True)  # noqa: E741
+        for l, c, n in zip(*pair_problem.candidates, pair_problem.total_noises, strict=True)  # noqa: E741
     }
 
     def sum_kept(l: int, c: int) -> float:  # noqa: E741
@@ -195,6 +195,7 @@ WRONG = {
 }
 
 
+@pytest.mark.long_but("Neighbours.ADD_OR_REMOVE_USER-groups of the data", "Neighbours.REPLACE_USER-no 2")
 @pytest.mark.parametrize(("relation", "wrong"), [(r, w) for r, all_ in WRONG.items() for w in all_])
 def test_the_same_search_catches_what_is_wrong(relation: Neighbours, wrong: str) -> None:
     problem = make_problem(relation)
@@ -251,7 +252,7 @@ def test_counts_sums_and_users_are_the_same_where_they_should_be() -> None:
     parameters = dataclasses.replace(parameters, statistic=Statistic.SUM)
     of_sum = PrivatePairProblem(parameters, 1.0, 5, 0.25)
     sums = UserGroupPairs(rows.user_codes, rows.group_codes, rows.rows, 40, rows.rows * 0.25)
-    np.testing.assert_allclose(of_sum.total_noise, 0.25 * of_rows.total_noise)
+    np.testing.assert_allclose(of_sum.total_noises, 0.25 * of_rows.total_noises)
     np.testing.assert_allclose(
         private_pair.compute_probabilities(of_sum, sums),
         private_pair.compute_probabilities(of_rows, rows),
@@ -289,6 +290,7 @@ def test_how_pairs_are_distributed_is_enough() -> None:
     )
 
 
+@pytest.mark.long
 def test_steps_do_not_overflow() -> None:
     """Numbers beyond 64 bits: the same chances as by floats of the definition, up to the grid's size."""
     problem = PrivatePairProblem(PerGroupParameters(1e-3, num_groups=10**8), 1.0, 10**9)
@@ -307,6 +309,7 @@ def test_an_empty_table_draws_by_public_numbers_alone() -> None:
     )
 
 
+@pytest.mark.long
 def test_draws_follow_the_law_and_are_charged_before() -> None:
     from scipy.stats import chisquare
 

@@ -36,6 +36,7 @@ def build_parameters(
     return PerGroupParameters(epsilon, statistic, kind, **settings)
 
 
+@pytest.mark.long_but("Program.PYTHON")
 @pytest.mark.parametrize("program", LIBRARIES)
 def test_noise_and_bounds_are_those_of_the_program_that_is_handed_over(program: Program) -> None:
     relations = Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER
@@ -51,7 +52,7 @@ def test_noise_and_bounds_are_those_of_the_program_that_is_handed_over(program: 
                 assert write(choice, program).text, name
                 expected = float(parameters.compute_norm_noise_std(choice.max_norm))
             elif statistic is Statistic.MEAN:
-                expected, rows_noise = parameters.mean_noise(choice.max_groups, choice.max_rows)
+                expected, rows_noise = parameters.compute_mean_noise(choice.max_groups, choice.max_rows)
                 if noise.row_count_deviation:
                     assert noise.row_count_deviation == pytest.approx(rows_noise, rel=1e-8)
                 else:  # Of one entry, of which the sum is half a difference.
@@ -71,6 +72,7 @@ TRUTH = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("program", "statistic", "kind", "epsilon", "runs"),
     [
@@ -126,6 +128,7 @@ def test_runs_of_the_program_err_as_the_answer_says(
     assert allowed < 0.25 * pair.error**2
 
 
+@pytest.mark.long
 def test_the_pair_is_the_best_of_all_under_the_noise_of_each_program() -> None:
     for program, statistic, kind in product(LIBRARIES, (Statistic.ROWS, Statistic.USERS), NoiseKind):
         solution = build_answer(SHOP, build_parameters(program, statistic, kind, 6.0)).solution

@@ -159,7 +159,7 @@ def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it()
             assert np.linalg.norm(change, order) == pytest.approx(declared, rel=1e-12)
             # Half the difference of the two, and their sum over the length of the range.
             entry = float(entries.compute_norm_noise_std(entries.compute_pair_norm(3, 40)))
-            assert mean.mean_noise(3, 4) == pytest.approx(
+            assert mean.compute_mean_noise(3, 4) == pytest.approx(
                 (entry / math.sqrt(2.0), entry * math.sqrt(2.0) / 10.0), rel=1e-12
             )
 

@@ -17,13 +17,13 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import list_tuner_candidates, pick_as_tuner
 from dpcore.per_group.problem import PerGroupProblem
-from dpcore.per_group.selection import Selection, best_selected_pair, best_selected_vector
+from dpcore.per_group.selection import SelectionProblem, best_selected_pair, best_selected_vector
 from dpcore.per_group.selection_rules import (
     SelectionRule,
     compute_delta_per_group,
     compute_keep_probabilities,
 )
-from dpcore.per_group.users_kept import PairsByGroup, compute_kept_moments
+from dpcore.per_group.users_kept import GroupedPairs, compute_kept_moments
 from dpcore.per_group.whole_vector import keep_amounts
 from tests.dpcore.per_group.conftest import random_pairs
 
@@ -162,12 +162,13 @@ def by_recursion(
     return float(held[0]), float(held[2] - 2.0 * t * held[1] + t * t * held[0])
 
 
+@pytest.mark.long
 def test_moments_agree_with_the_recursion_over_users() -> None:
     for pairs, statistic in product(
         (random_pairs(1), many_users()), (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
     ):
         problem = PerGroupProblem(pairs, build_parameters(statistic=statistic))
-        grouped = PairsByGroup.from_problem(problem)
+        grouped = GroupedPairs.from_problem(problem)
         most_users = int(np.bincount(grouped.group_codes).max())
         for l0, linf in product((1, 2, 4), (1.0, 2.5, 1e9)):
             tables = [compute_keep_probabilities(rule, 1.0, 0.05, l0, most_users) for rule in PRIVATE_RULES]
@@ -228,7 +229,7 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
                 0.0, GaussianNoise.for_release(math.sqrt(l0) * linf, 0.6 * p.epsilon, 1e-2).scale, total.shape
             )
         squares = np.where(chosen, total - problem.totals, -problem.totals) ** 2
-        groups = Selection(problem).evaluate_groups(l0, linf)
+        groups = SelectionProblem(problem).evaluate_groups(l0, linf)
         # Five standard errors, group by group: less than one false alarm in 10^5 runs of this test.
         near = 5.0 * np.std(squares, axis=0) / math.sqrt(runs)
         assert np.all(np.abs(squares.mean(axis=0) - groups.mean_squares) <= near + 1e-9)
@@ -239,6 +240,7 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
         )
 
 
+@pytest.mark.long_but("Objective.MEAN_RELATIVE")
 @pytest.mark.parametrize("objective", Objective)
 def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
     for (seed, rule), statistic, noise in product(
@@ -247,7 +249,7 @@ def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
         problem = PerGroupProblem(
             random_pairs(seed, users=30, rows=250), build_parameters(rule, statistic, noise, objective)
         )
-        selection = Selection(problem)
+        selection = SelectionProblem(problem)
         best = best_selected_pair(selection, tolerance=0.0)
         every = {
             (l0, linf): selection.compute_error(l0, linf)
@@ -260,11 +262,14 @@ def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
         assert best.releases_nothing == (smallest == problem.error_of_nothing)
 
 
+@pytest.mark.long
 def test_no_pair_in_a_box_goes_below_its_bound() -> None:
     rng = np.random.default_rng(0)
     tight = 0
     for rule, statistic in product(PRIVATE_RULES, (Statistic.ROWS, Statistic.SUM)):
-        selection = Selection(PerGroupProblem(many_users(), build_parameters(rule, statistic, epsilon=4.0)))
+        selection = SelectionProblem(
+            PerGroupProblem(many_users(), build_parameters(rule, statistic, epsilon=4.0))
+        )
         for _ in range(12):
             a, b = np.sort(rng.integers(1, selection.max_groups_per_user + 1, 2)).tolist()
             c, d = np.sort(rng.uniform(1.0, selection.largest_amount, 2)).tolist()
@@ -285,7 +290,7 @@ def test_no_pair_in_a_box_goes_below_its_bound() -> None:
 def test_keeping_a_group_is_not_monotone_in_the_number_of_groups() -> None:
     # What the search's bound must hold up against: more users are kept, and each counts for less.
     pairs = many_users()
-    selection = Selection(PerGroupProblem(pairs, build_parameters(GAUSSIAN)))
+    selection = SelectionProblem(PerGroupProblem(pairs, build_parameters(GAUSSIAN)))
     steps = np.diff(
         [selection.compute_keep_probabilities(l0) for l0 in range(1, selection.max_groups_per_user + 1)],
         axis=0,
@@ -293,8 +298,9 @@ def test_keeping_a_group_is_not_monotone_in_the_number_of_groups() -> None:
     assert np.any((steps.min(axis=0) < -1e-6) & (steps.max(axis=0) > 1e-6))
 
 
+@pytest.mark.long
 def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
-    selection = Selection(PerGroupProblem(many_users(), build_parameters(statistic=Statistic.SUM)))
+    selection = SelectionProblem(PerGroupProblem(many_users(), build_parameters(statistic=Statistic.SUM)))
     told: list[float] = []
     selected_pair = best_selected_pair(selection, max_evaluations=60, progress=told.append)
     assert selected_pair.certificate.relative_gap > 1e-3
@@ -306,7 +312,7 @@ def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
     assert at_once.certificate.relative_gap > 1e-3
     assert at_once.stop_reason.startswith("Stopped after 1 evaluation;")
     assert (at_once.is_settled, selected_pair.is_settled) == (False, False)
-    hopeless = Selection(
+    hopeless = SelectionProblem(
         PerGroupProblem(many_users(), build_parameters(statistic=Statistic.SUM, epsilon=1e-4))
     )
     for number in (5, 20):
@@ -324,7 +330,7 @@ def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
 
 
 def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
-    selection = Selection(PerGroupProblem(many_users(), build_parameters(epsilon=0.3)))
+    selection = SelectionProblem(PerGroupProblem(many_users(), build_parameters(epsilon=0.3)))
 
     def value(pair: tuple[int, int]) -> float:
         share = selection.compute_keep_probabilities(pair[0])
@@ -335,10 +341,11 @@ def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
     assert selection.compute_error(*pick) >= best_selected_pair(selection, tolerance=0.0).error
 
 
+@pytest.mark.long
 def test_bounding_whole_vectors_keeps_every_amount() -> None:
     for noise in NoiseKind:
         problem = PerGroupProblem(many_users(), build_parameters(noise=noise, epsilon=4.0))
-        selection = Selection(problem)
+        selection = SelectionProblem(problem)
         best = best_selected_vector(selection)
         share = selection.compute_keep_probabilities(best.max_groups)
         missing = problem.sum_by_group(
@@ -357,7 +364,7 @@ def test_bounding_whole_vectors_keeps_every_amount() -> None:
 def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
     pairs, runs = random_pairs(2, users=25, rows=150), 6_000
     problem = PerGroupProblem(pairs, build_parameters(epsilon=3.0))
-    best = best_selected_vector(Selection(problem))
+    best = best_selected_vector(SelectionProblem(problem))
     rng = np.random.default_rng(7)
     rank = np.arange(pairs.num_pairs) - np.repeat(pairs.user_starts, pairs.groups_per_user)
     table = compute_keep_probabilities(GEOMETRIC, 3.0 * 0.4, 0.05, best.max_groups, 100)
@@ -378,9 +385,9 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
 def test_what_an_epsilon_buys_is_what_a_question_with_it_says() -> None:
     problem = PerGroupProblem(many_users(), build_parameters())
     epsilons = np.array([0.5, 2.0, 8.0])
-    found = Selection(problem).evaluate_at(epsilons, 2, 3.0)
+    found = SelectionProblem(problem).evaluate_at(epsilons, 2, 3.0)
     for epsilon, groups in zip(epsilons, found, strict=True):
-        alone = Selection(
+        alone = SelectionProblem(
             PerGroupProblem(many_users(), replace(build_parameters(), epsilon=float(epsilon)))
         ).evaluate_groups(2, 3.0)
         assert groups.keep_probabilities == pytest.approx(alone.keep_probabilities, rel=1e-12)
@@ -403,4 +410,4 @@ def test_what_does_not_go_with_private_groups_is_said_at_once() -> None:
     with pytest.raises(InvalidInput, match='can be set only with "Private, geometric"'):
         PerGroupParameters(1.0, selection_delta=1e-6)
     with pytest.raises(InvalidInput, match="public list"):
-        Selection(PerGroupProblem(many_users(), PerGroupParameters(1.0)))
+        SelectionProblem(PerGroupProblem(many_users(), PerGroupParameters(1.0)))

@@ -114,6 +114,7 @@ def test_distinct_users_are_capped_and_scaled_alike(small: UserGroupPairs) -> No
         )
 
 
+@pytest.mark.long_but("Objective.RELATIVE_ROOT_MEAN_SQUARE")
 @pytest.mark.parametrize("objective", Objective)
 def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
     for seed, noise, statistic in product(range(2), NoiseKind, (Statistic.ROWS, Statistic.SUM)):

@@ -41,6 +41,7 @@ def find_split(parameters, planned):
     return find_least_sum(curves, weights, parameters.budget)
 
 
+@pytest.mark.long_but("NoiseKind.LAPLACE")
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_of_its_noise(noise):
     parameters, planned = plan_lines_of(ALL.replace("quantile 0.75; ", ""), noise=noise)
@@ -79,6 +80,7 @@ def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_
     assert sum_weighted_squares(lines_on_curves) == pytest.approx(split.certificate.value, rel=2.1e-3)
 
 
+@pytest.mark.long_but("1.0")
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_no_bound_on_an_amount_is_what_one_user_adds(sign):
     # One row per user and group, no amount of fewer than seven digits: users' totals are their amounts.
@@ -97,6 +99,7 @@ def test_no_bound_on_an_amount_is_what_one_user_adds(sign):
         assert one.error == pytest.approx(math.sqrt(cut**2 + 2.0 * bound**2 * one.v), rel=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 def test_no_pair_of_bounds_on_sums_per_group_errs_less_than_that_of_a_plan(noise):
     parameters, planned = plan_lines_of("users; sums per group", noise=noise, epsilon=2.0)
@@ -124,6 +127,7 @@ def test_no_pair_of_bounds_on_sums_per_group_errs_less_than_that_of_a_plan(noise
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     parameters, planned = plan_lines_of("rows; quantile 0.75", noise=noise, program=Program.PYTHON)
@@ -132,7 +136,7 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     # epsilon-DP by the exponential mechanism is epsilon^2 / 8-zCDP, Cesar and Rogers 2021.
     epsilon = one.spent_budget if noise is LAPLACE else math.sqrt(8.0 * one.spent_budget)
     (problem,) = one.planned_line.program_problems
-    exact = quantile.output(
+    exact = quantile.compute_output(
         problem.with_changes(epsilon=epsilon), quantile.WeightKind.SMOOTH, one.bound
     ).expected_rank_error
     assert one.error == pytest.approx(exact)
@@ -143,11 +147,12 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
         epsilon = other.spent_budget if noise is LAPLACE else math.sqrt(8.0 * other.spent_budget)
         (problem,) = other.planned_line.program_problems
         problem = replace(problem, epsilon=epsilon, num_subsamples=200, first_seed=10_000)
-        capped = quantile.output(problem, quantile.WeightKind.CAP, other.bound)
+        capped = quantile.compute_output(problem, quantile.WeightKind.CAP, other.bound)
         assert other.bound == round(other.bound)
         assert other.error == pytest.approx(capped.expected_rank_error, rel=0.03)  # of 400 subsamples
 
 
+@pytest.mark.long_but("Program.BEST")
 @pytest.mark.parametrize("program", [Program.OPENDP, Program.TUMULT, Program.PIPELINEDP, Program.BEST])
 def test_a_quantile_alone_has_the_error_and_the_bound_of_its_page(program):
     settings = {"user": "user_id", "value": "amount", "epsilon": 0.4, "lower": 0.0, "upper": 100.0}
@@ -220,6 +225,7 @@ def rank_curve(number, noise):
     return line.curve
 
 
+@pytest.mark.long
 def test_no_split_of_a_grid_is_better_with_quantiles_among_the_lines():
     for number in range(18):
         curves, weights, budget = random_plan(number)

@@ -13,7 +13,7 @@ from dpcore.common.programs import DrawnNoise, Program
 from dpcore.data.totals_per_user import Amounts
 from dpcore.plan import curves as plan_curves
 from dpcore.plan.curves import BoundCurve, TotalCurve
-from dpcore.plan.least_sum import evaluate_split, find_least_sum, find_needed_budgets, split_by_largest_error
+from dpcore.plan.least_sum import evaluate_split, find_least_sum, find_needed_amounts, split_by_largest_error
 from dpcore.plan.parameters import Budget
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
@@ -71,6 +71,7 @@ def brute_force(curves, weights, budget):
     return least
 
 
+@pytest.mark.long
 def test_no_split_of_a_grid_is_better_and_no_bound_lies_above_it():
     for number in range(80):
         curves, weights, budget = random_plan(number)
@@ -92,6 +93,7 @@ def random_totals(number):
     )
 
 
+@pytest.mark.long_for("False-Program.OPENDP-NoiseKind.GAUSSIAN")
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 @pytest.mark.parametrize(
     ("whole", "program"), [(False, Program.OPENDP), (True, Program.PYTHON), (True, Program.OPENDP)]
@@ -184,7 +186,7 @@ def test_what_a_line_needs_is_inverted(noise):
     users = BoundCurve([0.0, 1e6], [noise.unit_variance, 0.0], [1.0, 0.0])
     sampled = BoundCurve([4.0, 1e6], [1.0, 0.0], [1.0, 0.0])
     wanted_values = np.array([0.5, 2.0 - 1e-9, 1e3])
-    needed = find_needed_budgets([users, sampled, users], wanted_values, budget)
+    needed = find_needed_amounts([users, sampled, users], wanted_values, budget)
     root = math.sqrt(noise.unit_variance) / 0.5
     assert needed[0] == pytest.approx(root if noise is LAPLACE else root**2, rel=1e-9)
     assert needed[1] == math.inf  # sampling leaves 2, whatever the budget
@@ -192,7 +194,7 @@ def test_what_a_line_needs_is_inverted(noise):
     for number in range(0, 40, 3):
         curve = TotalCurve(random_totals(number), noise.unit_variance)
         wanted_values = np.array([0.03 * random_totals(number).total])
-        (amount,) = find_needed_budgets([curve], wanted_values, budget)
+        (amount,) = find_needed_amounts([curve], wanted_values, budget)
         error = np.sqrt(
             curve.find_best(np.array([amount, amount * 0.999]) ** -float(budget.power)).squared_errors
         )
@@ -200,22 +202,22 @@ def test_what_a_line_needs_is_inverted(noise):
         assert error[1] > wanted_values[0] * (1.0 - 1e-9)
 
 
-def test_the_least_largest_error_is_the_same_number_in_every_line():
-    for number in range(0, 60, 7):
-        curves, _, budget = random_plan(number)
-        wanted = np.full(len(curves), 3.0)
-        shares = split_by_largest_error(curves, wanted, budget)
-        assert shares.sum() == pytest.approx(1.0)
+@pytest.mark.long_but("7", "14")
+@pytest.mark.parametrize("number", range(0, 60, 7))
+def test_the_least_largest_error_is_the_same_number_in_every_line(number):
+    curves, _, budget = random_plan(number)
+    wanted = np.full(len(curves), 3.0)
+    shares = split_by_largest_error(curves, wanted, budget)
+    assert shares.sum() == pytest.approx(1.0)
 
-        def ratio(split, curves=curves, wanted=wanted, budget=budget):
-            v = budget.divide(split)
-            return max(
-                math.sqrt(c.find_best(v[j : j + 1]).squared_errors[0]) / wanted[j]
-                for j, c in enumerate(curves)
-            )
+    def ratio(split, curves=curves, wanted=wanted, budget=budget):
+        v = budget.divide(split)
+        return max(
+            math.sqrt(c.find_best(v[j : j + 1]).squared_errors[0]) / wanted[j] for j, c in enumerate(curves)
+        )
 
-        level = ratio(shares)
-        generator = np.random.default_rng(number)
-        for _ in range(200):
-            other = shares * np.exp(generator.normal(0.0, 0.3, shares.size))
-            assert ratio(other / other.sum()) >= level * (1.0 - 1e-4), number
+    level = ratio(shares)
+    generator = np.random.default_rng(number)
+    for _ in range(200):
+        other = shares * np.exp(generator.normal(0.0, 0.3, shares.size))
+        assert ratio(other / other.sum()) >= level * (1.0 - 1e-4), number

@@ -32,6 +32,7 @@ def build_plan_answer(lines=FIVE, data=SHOP, **settings):
     return build_answer(data, PlanParameters(**{**usual, **settings}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("noise", "delta"), [(NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)])
 def test_the_least_epsilon_is_enough_for_all_and_less_is_not(noise, delta):
     lines = FIVE.replace("rows per group within 50%", "quantile 0.9 within 3%")
@@ -56,6 +57,7 @@ def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
         assert (math.sqrt(squares) <= line.planned_line.target_error) == has
 
 
+@pytest.mark.long
 def test_the_verdict_is_that_of_the_line_with_the_largest_relative_error():
     for epsilon in (0.01, 1.0):
         answer = build_plan_answer("users; median", epsilon=epsilon)
@@ -64,6 +66,7 @@ def test_the_verdict_is_that_of_the_line_with_the_largest_relative_error():
         assert answer.relative_error.share == max(users.error / num_users, median.error / 0.5)
 
 
+@pytest.mark.long
 def test_the_curves_pass_through_the_plan():
     hard = {"lines": "users; rows per group", "objective": Objective.REACH}  # Above 100.
     far = [build_plan_answer(**hard), build_plan_answer(**hard, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)]
@@ -118,6 +121,7 @@ def test_what_is_dropped_and_what_is_never_reached_is_said():
         build_plan_answer("mean within 0.001; rows", objective=Objective.REACH)
 
 
+@pytest.mark.long
 def test_a_private_table_says_that_the_plan_is_private_and_a_quantile_that_nothing_is_proved():
     private = ss.plan_bounds([3, 1, 40, 2], lines="users; rows", epsilon=1)
     assert private.disclosure is Disclosure.PRIVATE
@@ -145,6 +149,7 @@ def test_lines_one_by_one_are_a_text():
     assert [item["release"] for item in held["lines"]] == ["users", "rows"]
 
 
+@pytest.mark.long
 def test_the_epsilon_really_spent_stands_beside_that_of_the_program_without_a_quantile():
     gaussian = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
     spent = build_plan_answer("users; rows", **gaussian).facts["ε really spent"]
@@ -161,7 +166,7 @@ ALONE = {  # A line with all of the budget, its own call, and settings of that c
 }
 
 
-@pytest.mark.thinned
+@pytest.mark.long_but("None-Program.PYTHON")
 @pytest.mark.parametrize("program", Program)
 @pytest.mark.parametrize("delta", [None, 1e-6])
 def test_a_line_alone_has_the_number_of_its_page_and_of_its_program(program, delta):
@@ -214,6 +219,7 @@ def test_values_whose_squares_are_no_numbers_are_refused(line, unit, size):
         ss.plan_bounds(table, user="user", value="value", group="group", epsilon=1, lines=line)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", [1e-90, 1e90])
 def test_the_unit_of_the_values_changes_no_division(unit):
     def shares(scale):

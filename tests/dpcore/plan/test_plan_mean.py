@@ -44,6 +44,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.long_but("public", "private")
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_plan_and_mean_say_one_number_for_one_setting(setting):
     of_mean = {"variance_source": VarianceSource.FROM_VALUES, **setting}
@@ -70,7 +71,7 @@ def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_releas
     problem, value, _ = mean_lines.build_mean_problem(SHOP, parameters)
     own = mean.best_cap(problem)
     assert problem.released_sums is private_counts.ReleasedSums.CENTRED_SPLIT
-    own_error = math.sqrt(float(measure_caps(problem, own.max_contributions).variance))
+    own_error = math.sqrt(float(measure_caps(problem, own.max_contributions).squared_error))
     assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own_error, rel=1e-6))
     assert line.curve_error == pytest.approx(own.standard_error, rel=1e-6)
     assert value == pytest.approx(SHOP.values.values.mean())
@@ -113,7 +114,9 @@ def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
     parameters = PlanParameters(1.0, lines="mean within 1", lower=-1.0, upper=10.0, **choose_defaults(data))
     problem, value, _ = mean_lines.build_mean_problem(data, parameters)
     assert value == pytest.approx(frame["v"].mean())  # before clamping
-    alpha, beta = mean_lines.split_mean_error(mean.capped_error(problem, np.arange(1.0, 5.0)), LAPLACE)
+    alpha, beta = mean_lines.split_mean_error(
+        mean.compute_capped_error(problem, np.arange(1.0, 5.0)), LAPLACE
+    )
     for h, squared_error, noise in zip(range(1, 5), alpha, beta, strict=True):
         draws = itertools.product(*(itertools.combinations(v, min(h, len(v))) for v in ROWS.values()))
         means = [np.mean(np.clip(np.concatenate(drawn_rows), -1.0, 10.0)) for drawn_rows in draws]
@@ -124,7 +127,7 @@ def test_the_error_on_a_table_is_that_of_all_draws_of_rows():
         assert noise == pytest.approx(2.0 * (11.0 * h / kept_total) ** 2 * (p**2 + (1.0 - p) ** 2))
 
 
-@pytest.mark.thinned
+@pytest.mark.long_but("people like these-gaussian")
 @pytest.mark.parametrize("noise", [{}, {"mechanism": "gaussian", "delta": 1e-6}], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_plan_and_mean_say_one_number_if_users_are_clamped(setting, noise):
@@ -170,6 +173,7 @@ def mean_curve(number, noise):
     return line.curve, line.reference_value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("numbers", [range(8), pytest.param(range(8, 24), marks=pytest.mark.long)])
 def test_no_split_of_a_grid_is_better_with_means_on_their_tables_and_none_below_the_bound(numbers):
     for number in numbers:
@@ -193,6 +197,7 @@ def test_of_a_long_list_of_bounds_the_least_is_found_too():
     assert best.squared_errors == pytest.approx((alpha[:, None] + beta[:, None] * v).min(axis=0), rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("num_rows", "max_caps"), [(1_400, 2**10), pytest.param(140_000, 2**17, marks=pytest.mark.long)]
 )
@@ -218,5 +223,5 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan(num_rows, max_caps, 
         )
         best_cap = mean.best_cap(problem)
         assert line.curve_error == pytest.approx(best_cap.standard_error, rel=1e-3)
-        moved_error = math.sqrt(float(measure_caps(problem, best_cap.max_contributions).variance))
+        moved_error = math.sqrt(float(measure_caps(problem, best_cap.max_contributions).squared_error))
         assert line.error == pytest.approx(moved_error, rel=2e-3)

@@ -26,7 +26,7 @@ from dpcore.plan import lines as plan_lines
 from dpcore.plan import table
 from dpcore.plan.lines import Line, LineStatistic, change_target, list_missing_lines, remove_line, split_lines
 from dpcore.plan.parameters import NUM_PARTS, Budget, Objective, PlanParameters, round_to_parts
-from dpcore.quantile.base_distribution import uniform_base
+from dpcore.quantile.base_distribution import build_uniform_base
 
 SHOP = samples.load("shop-events")
 KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]
@@ -164,7 +164,7 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         )
         best, best_cap = line_of_mean.curve.find_best(v), mean.best_cap(problem)
         assert best.bounds[0] == best_cap.max_contributions
-        assert best.squared_errors[0] == pytest.approx(best_cap.variance, rel=1e-9)
+        assert best.squared_errors[0] == pytest.approx(best_cap.squared_error, rel=1e-9)
         parameters = PerGroupParameters(epsilon, Statistic.ROWS, program=Program.PYTHON)
         pair = best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), parameters))
         of = line_of_groups.curve.find_best(v)
@@ -190,7 +190,7 @@ def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_wors
         changes = problem.with_changes(
             epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
         )
-        exact = quantile.output(changes, quantile.WeightKind.SMOOTH, bound).expected_rank_error
+        exact = quantile.compute_output(changes, quantile.WeightKind.SMOOTH, bound).expected_rank_error
         assert exact == pytest.approx(error, rel=0.05)  # read between points that are 1.6 apart in epsilon
     # The exponential mechanism at epsilon is epsilon^2 / 8-zCDP, a Gaussian of scale b is 1 / (2 b^2)-zCDP.
     v = float(table.convert_rank_epsilon(3.0, NoiseKind.GAUSSIAN))
@@ -198,16 +198,19 @@ def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_wors
     assert table.convert_rank_v(v, NoiseKind.GAUSSIAN) == pytest.approx(3.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [Program.PIPELINEDP, Program.BIGQUERY])
 def test_a_quantile_in_a_tree_errs_as_on_its_page(program):
     (line,) = plan_lines_of("median", program=program)
-    base = uniform_base(0.0, 100.0)
+    base = build_uniform_base(0.0, 100.0)
     for epsilon in (0.3, 1.0, 3.0):
         best = line.curve.find_best(table.convert_rank_epsilon([epsilon], NoiseKind.LAPLACE))
         problem = quantile.QuantileProblem(
             SHOP.values, 0.5, epsilon, base, neighbours=table.NEIGHBOURS, program=program
         )
-        error = quantile.output(problem, quantile.WeightKind.CAP, float(best.bounds[0])).expected_rank_error
+        error = quantile.compute_output(
+            problem, quantile.WeightKind.CAP, float(best.bounds[0])
+        ).expected_rank_error
         # 1,000 releases with errors about as far apart as they are large: 3 % each; and read between points.
         assert math.sqrt(best.squared_errors[0]) == pytest.approx(error, rel=0.15)
         assert best.bounds[0] <= (
@@ -275,6 +278,7 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
         plan_lines_of("median", program=Program.PIPELINEDP, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)
 
 
+@pytest.mark.long
 def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
     generator = np.random.default_rng(7)
     sizes = np.minimum(np.ceil(generator.pareto(1.2, 9_000)).astype(int), 300)
@@ -294,7 +298,9 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
             at = problem.with_changes(
                 epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
             )
-            exact = quantile.output(at, quantile.WeightKind.SMOOTH, float(best.bounds[0])).expected_rank_error
+            exact = quantile.compute_output(
+                at, quantile.WeightKind.SMOOTH, float(best.bounds[0])
+            ).expected_rank_error
             assert math.sqrt(best.squared_errors[0]) == pytest.approx(exact, rel=0.02), (text, epsilon)
             # Between points of the curve the error at a share is that of the rows, too.
             asked = PlanParameters(1.0, lines=text, lower=0.0, upper=100.0, program=Program.PYTHON)
@@ -303,7 +309,7 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
                 float(table.convert_rank_epsilon(1.3 * epsilon, NoiseKind.LAPLACE)),
             )
             there = table.compute_rank_error(data, asked, line, other, bound)
-            exact = quantile.output(
+            exact = quantile.compute_output(
                 problem.with_changes(epsilon=1.3 * epsilon), quantile.WeightKind.SMOOTH, bound
             ).expected_rank_error
             assert there == pytest.approx(exact, rel=0.015), (text, epsilon)

@@ -137,6 +137,9 @@ def measure(released, truth):
     return error, 4.0 * squares.std() / math.sqrt(squares.size) / 2.0 / error
 
 
+@pytest.mark.long_but(
+    "variance-1.0-100.0-NoiseKind.LAPLACE", "standard deviation-3.0-60.0-NoiseKind.GAUSSIAN"
+)
 @NOISES
 @pytest.mark.parametrize(
     ("statistic", "epsilon", "upper"),

@@ -47,6 +47,7 @@ def weigh(dataset, planned_lines, budget, h, shares):
     return total
 
 
+@pytest.mark.long
 @NOISES
 def test_no_split_and_no_bound_is_better_and_none_below_the_proof(noise):
     dataset = to_dataset(make_frame(), user="u", value="a", disclosure="public", further_values=("b", "c"))
@@ -76,6 +77,7 @@ def test_no_split_and_no_bound_is_better_and_none_below_the_proof(noise):
     assert best <= value * 1.05  # The brute force comes near it, so that it could have been below.
 
 
+@pytest.mark.long_but("6-NoiseKind.LAPLACE")
 @NOISES
 @pytest.mark.parametrize("most", [1, 6])
 def test_a_plan_shares_a_count_where_that_errs_less_and_keeps_its_promise(noise, most):
@@ -117,6 +119,7 @@ def test_a_plan_shares_a_count_where_that_errs_less_and_keeps_its_promise(noise,
     assert plan.bound["share"].sum() == pytest.approx(1.0)
 
 
+@pytest.mark.long_but("Program.OPENDP-NoiseKind.GAUSSIAN", "Program.PYTHON-NoiseKind.LAPLACE")
 @NOISES
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 def test_programs_release_the_count_once_and_state_the_noise_of_the_plan(
@@ -159,6 +162,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.long_but("NoiseKind.LAPLACE")
 @NOISES
 def test_a_hostile_user_moves_all_sums_by_no_more_than_the_noise_covers(noise, tmp_path, monkeypatch, capsys):
     """The exact sums of the program with and without the user: the losses by OpenDP's own maps stay in the budget."""

@@ -81,6 +81,7 @@ def test_too_little_is_refused() -> None:
         divide_budget(1e-6, 0.15, ADDED, Ledger())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("purpose", "user_share", "most"),
     [

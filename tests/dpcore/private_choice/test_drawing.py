@@ -83,9 +83,11 @@ def test_where_epsilon_is_plenty_the_draw_is_the_best_bound(replies) -> None:
             histogram = convert_to_units(
                 get_user_amounts(reply.data).totals, asked.problem.unit, asked.problem.largest
             )
-        best = asked.problem.condition.best_bound(histogram)
+        best = asked.problem.condition.find_best_bound(histogram)
         drawn = selection.select(asked, reply.data)
-        errors = asked.problem.condition.errors(histogram, np.array([drawn.value / asked.problem.unit, best]))
+        errors = asked.problem.condition.compute_errors(
+            histogram, np.array([drawn.value / asked.problem.unit, best])
+        )
         # The grid of candidates goes by steps of 2 %; of a mean whose users differ, see `table_scores` for the rest.
         assert errors[0] <= (1.3 if name == "mean" else 1.03) * errors[1], name
 

@@ -23,8 +23,8 @@ from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.private_choice import comparison
 from dpcore.private_choice.private_histogram import (
-    CopyNoise,
-    PrivateCopyParameters,
+    HistogramNoise,
+    HistogramParameters,
     PublicBins,
     add_noise,
     compute_noise_shape,
@@ -42,7 +42,7 @@ BINS = PublicBins(exact_up_to=2, largest=2)
 WITHOUT = ContributionHistogram([1], [5])
 WITH = ContributionHistogram([1, 2], [5, 1])  # One user of two rows added.
 REPLACED = ContributionHistogram([1, 2], [4, 1])  # A user of one row replaced by one of two.
-Mechanism = Callable[[np.ndarray, PrivateCopyParameters], np.ndarray]
+Mechanism = Callable[[np.ndarray, HistogramParameters], np.ndarray]
 Event = Callable[[np.ndarray], np.ndarray]
 
 # Chosen before any release was looked at: half-lines and corners around the counts, on which Laplace noise
@@ -58,30 +58,30 @@ EVENTS: dict[str, Event] = {
 }
 
 
-def sound(counts: np.ndarray, parameters: PrivateCopyParameters) -> np.ndarray:
+def sound(counts: np.ndarray, parameters: HistogramParameters) -> np.ndarray:
     """What `release_histogram` does to the counts."""
     return add_noise(counts, parameters).values
 
 
-def half_noise(counts: np.ndarray, parameters: PrivateCopyParameters) -> np.ndarray:
+def half_noise(counts: np.ndarray, parameters: HistogramParameters) -> np.ndarray:
     """Broken: noise for twice the epsilon."""
     return add_noise(
         counts, dataclasses.replace(parameters, epsilon_choice=2 * parameters.epsilon_choice)
     ).values
 
 
-def empty_bins_left_out(counts: np.ndarray, parameters: PrivateCopyParameters) -> np.ndarray:
+def empty_bins_left_out(counts: np.ndarray, parameters: HistogramParameters) -> np.ndarray:
     """Broken: noise only where there is somebody."""
     return np.where(counts > 0, add_noise(counts, parameters).values, 0)
 
 
-def wrong_relation(counts: np.ndarray, parameters: PrivateCopyParameters) -> np.ndarray:
+def wrong_relation(counts: np.ndarray, parameters: HistogramParameters) -> np.ndarray:
     """Broken for replacing a user: noise for adding or removing one."""
     return add_noise(counts, dataclasses.replace(parameters, neighbours=Neighbours.ADD_OR_REMOVE_USER)).values
 
 
 def many(
-    mechanism: Mechanism, histogram: ContributionHistogram, parameters: PrivateCopyParameters, releases: int
+    mechanism: Mechanism, histogram: ContributionHistogram, parameters: HistogramParameters, releases: int
 ) -> np.ndarray:
     counts = BINS.count_users(histogram)
     return mechanism(np.tile(counts, releases), parameters).reshape(releases, counts.size)
@@ -96,7 +96,7 @@ def lower_bound(hits: int, others: int, releases: int, delta: float = 0.0) -> fl
 
 def audited(
     mechanism: Mechanism,
-    parameters: PrivateCopyParameters,
+    parameters: HistogramParameters,
     one: ContributionHistogram,
     other: ContributionHistogram,
     releases: int = RELEASES,
@@ -111,11 +111,12 @@ def audited(
     return max(found)
 
 
-ADD = PrivateCopyParameters(1.0, BINS)
-REPLACE = PrivateCopyParameters(1.0, BINS, neighbours=Neighbours.REPLACE_USER)
-GAUSSIAN = PrivateCopyParameters(1.0, BINS, noise=CopyNoise.GAUSSIAN, delta=1e-3)
+ADD = HistogramParameters(1.0, BINS)
+REPLACE = HistogramParameters(1.0, BINS, neighbours=Neighbours.REPLACE_USER)
+GAUSSIAN = HistogramParameters(1.0, BINS, noise=HistogramNoise.GAUSSIAN, delta=1e-3)
 
 
+@pytest.mark.long_but("replaced", "replaced too")
 @pytest.mark.parametrize(
     ("parameters", "one", "other", "at_least"),
     [
@@ -132,6 +133,7 @@ def test_the_copy_keeps_its_epsilon(parameters, one, other, at_least):
     assert at_least < found <= parameters.epsilon_choice
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mechanism", "parameters", "one", "other"),
     [
@@ -202,6 +204,7 @@ NOISES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("mechanism", "law", "scale"), NOISES)
 def test_the_noise_follows_its_law(mechanism, law, scale):
     drawn = mechanism(np.zeros(DRAWS, dtype=np.int64))
@@ -219,20 +222,21 @@ def test_the_noise_follows_its_law(mechanism, law, scale):
 
 
 @pytest.mark.parametrize(
-    ("kind", "law"), [(CopyNoise.LAPLACE, laplace_law), (CopyNoise.GAUSSIAN, gaussian_law)]
+    ("kind", "law"), [(HistogramNoise.LAPLACE, laplace_law), (HistogramNoise.GAUSSIAN, gaussian_law)]
 )
 @pytest.mark.parametrize("scale", [0.3, 4.0])
 def test_simulated_noise_follows_the_same_law(kind, law, scale):
     noise = comparison.simulate_noise(kind, scale, (DRAWS,), np.random.default_rng(4))
     assert pooled_chi_squared(noise, law(scale), math.ceil(3 * scale)) > 1e-6
     variance = compute_noise_shape(kind, scale).variance
-    if kind is CopyNoise.LAPLACE:
+    if kind is HistogramNoise.LAPLACE:
         assert np.var(noise) == pytest.approx(variance, rel=0.05)
     else:
         assert np.var(noise) <= variance * 1.02
 
 
 # Where delta is large, OpenDP proves an epsilon of 0 from some noise on.
+@pytest.mark.long_for("7-1e-06-0.9")
 @pytest.mark.parametrize(
     ("squared", "epsilon", "delta"),
     [(1, 1.0, 1e-6), (7, 1e-6, 0.9), (10**12, 1000.0, 1e-300), (2, 3.0, 0.999999), (5, 1e-6, 1e-12)],

@@ -43,6 +43,7 @@ def histogram_of(counts: list[int]) -> ContributionHistogram:
     return ContributionHistogram.from_counts(counts)
 
 
+@pytest.mark.long_for("CapMean(trade_off=0.5)", "TableSmooth(trade_off=0.5, user_share=0.3)")
 @names
 @settings(max_examples=20, deadline=None)
 @given(counts=counts_of_users, newcomer=st.integers(1, 60))
@@ -50,11 +51,13 @@ def test_one_user_moves_no_distance_by_more_than_declared(
     condition: Condition, counts: list[int], newcomer: int
 ) -> None:
     grid = choice.build_grid(64, condition.is_integer)
-    distances_before = condition.distances(histogram_of(counts), grid)
-    added = condition.distances(histogram_of([*counts, newcomer]), grid)
-    replaced = condition.distances(histogram_of([*counts[1:], newcomer]), grid)
-    assert np.abs(added - distances_before).max() <= condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
-    assert np.abs(replaced - distances_before).max() <= condition.sensitivity(Neighbours.REPLACE_USER)
+    distances_before = condition.compute_distances(histogram_of(counts), grid)
+    added = condition.compute_distances(histogram_of([*counts, newcomer]), grid)
+    replaced = condition.compute_distances(histogram_of([*counts[1:], newcomer]), grid)
+    assert np.abs(added - distances_before).max() <= condition.compute_sensitivity(
+        Neighbours.ADD_OR_REMOVE_USER
+    )
+    assert np.abs(replaced - distances_before).max() <= condition.compute_sensitivity(Neighbours.REPLACE_USER)
 
 
 def test_the_declared_sensitivity_is_reached() -> None:
@@ -63,11 +66,16 @@ def test_the_declared_sensitivity_is_reached() -> None:
         grid = choice.build_grid(64, condition.is_integer)
         most = 0
         for counts, newcomer in (([20] * 8, 1), ([20] * 8, 60), ([1] * 30, 64), ([1], 64), ([60] * 4, 64)):
-            before = condition.distances(histogram_of(counts), grid)
+            before = condition.compute_distances(histogram_of(counts), grid)
             most = max(
-                most, int(np.abs(condition.distances(histogram_of([*counts, newcomer]), grid) - before).max())
+                most,
+                int(
+                    np.abs(
+                        condition.compute_distances(histogram_of([*counts, newcomer]), grid) - before
+                    ).max()
+                ),
             )
-        assert most >= 0.95 * condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
+        assert most >= 0.95 * condition.compute_sensitivity(Neighbours.ADD_OR_REMOVE_USER)
 
 
 SIZES = (1, 2, 3, 4, 5, 7, 9, 14, 20, 30, 39, 40, 41, 60, 1000, 10**9)
@@ -99,7 +107,7 @@ def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilo
     aim = condition.with_draw_margin(1.0) if isinstance(condition, RankedSum) else condition
 
     def laws(tables: np.ndarray) -> np.ndarray:
-        far = aim.distances_from_targets(np.einsum("ts,sqc->tqc", tables, added), grid)
+        far = aim.compute_target_distances(np.einsum("ts,sqc->tqc", tables, added), grid)
         return choice.normalise_log_weights(choice.compute_logits(problem, far, np.array(1.0)))
 
     tables = small_tables(400)
@@ -143,7 +151,7 @@ def test_the_sharper_form_breaks_privacy() -> None:
     condition = RankedSum(3.5)
     grid = np.array([1.0, *range(4, 54)])
     here, there = (
-        condition.distances(histogram_of(c), grid)[0] / RESOLUTION for c in ([3] * 6, [3] * 6 + [60])
+        condition.compute_distances(histogram_of(c), grid)[0] / RESOLUTION for c in ([3] * 6, [3] * 6 + [60])
     )
     assert here.tolist() == [2.5, *[3.5] * 50]
     assert there.tolist() == [3.5, *[2.5] * 50]
@@ -166,7 +174,7 @@ def decimal_law(problem: ChoiceProblem, histogram: ContributionHistogram) -> lis
         slope = Decimal(problem.epsilon) / (2 * problem.sensitivity)
         masses = [
             (Decimal(float(w)) - slope * int(d)).exp()
-            for w, d in zip(problem.log_prior, problem.distances(histogram), strict=True)
+            for w, d in zip(problem.log_prior, problem.compute_distances(histogram), strict=True)
         ]
         return [float(mass / sum(masses)) for mass in masses]
 
@@ -210,7 +218,9 @@ def test_draws_follow_the_law() -> None:
     histogram = ContributionHistogram(sizes=[1, 2, 6], users=[6, 5, 3])
     problem = ChoiceProblem(CapMean(1.5), 1.0, 8, prior=Prior(3, 2.0))
     runs = 6000
-    draw = mechanisms.make_selector(problem.scores(histogram), 2.0 * problem.sensitivity / problem.epsilon)
+    draw = mechanisms.make_selector(
+        problem.compute_scores(histogram), 2.0 * problem.sensitivity / problem.epsilon
+    )
     observed = np.bincount([draw() for _ in range(runs)], minlength=problem.candidates.size)
     # False alarm once in 10,000 runs.
     assert chisquare(observed, runs * choice.compute_probabilities(problem, histogram)).pvalue > 1e-4
@@ -226,8 +236,10 @@ def audited(runs: int, factor: float) -> float:
     condition, grid = RankedSum(3.5), np.array([1.0, *range(4, 14)])
     hits = []
     for counts in ([3] * 6, [3] * 6 + [60]):
-        scores = [-int(d) for d in condition.distances(histogram_of(counts), grid)[0]]
-        draw = mechanisms.make_selector(scores, factor * condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER))
+        scores = [-int(d) for d in condition.compute_distances(histogram_of(counts), grid)[0]]
+        draw = mechanisms.make_selector(
+            scores, factor * condition.compute_sensitivity(Neighbours.ADD_OR_REMOVE_USER)
+        )
         hits.append(sum(draw() == 0 for _ in range(runs)))
     low = beta.ppf(5e-5, hits[0], runs - hits[0] + 1)
     high = beta.ppf(1 - 5e-5, hits[1] + 1, runs - hits[1])
@@ -249,6 +261,7 @@ def test_audit_catches_a_broken_mechanism() -> None:
     assert audited(6_000, 1.0) > 1.1
 
 
+@pytest.mark.long_for("CapMean(trade_off=0.5)")
 @names
 @settings(max_examples=12, deadline=None)
 @given(counts=st.lists(st.integers(1, 40), min_size=3, max_size=30))
@@ -257,7 +270,7 @@ def test_the_best_number_is_at_no_distance(condition: Condition, counts: list[in
     # to within the step of the query between two candidates.
     histogram = histogram_of(counts)
     grid = choice.build_grid(64, condition.is_integer)
-    far = condition.distances(histogram, grid)[0] / RESOLUTION
+    far = condition.compute_distances(histogram, grid)[0] / RESOLUTION
     if isinstance(condition, RankedSum):
         ranked = sorted(counts, reverse=True)
         rank = math.ceil(condition.price + condition.margin)
@@ -304,7 +317,7 @@ def test_distance_of_a_cap_is_a_number_of_users(counts: list[int], cap: int) -> 
     # objective at the cap is not positive from the left and not negative from the right.
     trade_off = 1.5
     condition = CapMean(trade_off)
-    distance = condition.distances(histogram_of(counts), np.array([float(cap)]))[0, 0] / RESOLUTION
+    distance = condition.compute_distances(histogram_of(counts), np.array([float(cap)]))[0, 0] / RESOLUTION
 
     def optimal(users: tuple[int, ...]) -> bool:
         def slope(strictly: bool) -> float:
@@ -346,7 +359,7 @@ def test_the_target_of_a_sum_is_its_critical_rank() -> None:
         best = total.best_bound(problem)
         ranked_sum = RankedSum(1 / epsilon)
         grid = choice.build_grid(64, True)
-        far = ranked_sum.distances(histogram, grid)[0]
+        far = ranked_sum.compute_distances(histogram, grid)[0]
         assert far[grid == best.max_total][0] == 0
         assert compute_least_error(ranked_sum, histogram) == pytest.approx(
             best.errors.bias_plus_noise, rel=1e-12

@@ -55,6 +55,7 @@ def test_regret_by_enumeration() -> None:
             assert value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.long
 def test_regret_by_real_draws() -> None:
     problem = ChoiceProblem(SmoothMean(0.4), 0.2, 200)
     exact = choice.summarise_regret(problem, HISTOGRAM)
@@ -66,7 +67,9 @@ def test_regret_by_real_draws() -> None:
         )
     )
     runs = 2000
-    draw = mechanisms.make_selector(problem.scores(HISTOGRAM), 2.0 * problem.sensitivity / problem.epsilon)
+    draw = mechanisms.make_selector(
+        problem.compute_scores(HISTOGRAM), 2.0 * problem.sensitivity / problem.epsilon
+    )
     drawn = np.sort([costs[problem.candidates[draw()]] for _ in range(runs)])
     assert abs(drawn.mean() - exact.mean_regrets[0, 0]) < 5 * drawn.std() / np.sqrt(runs)
     # Order statistics five standard deviations of a binomial around the rank hold the quantile.
@@ -115,7 +118,7 @@ def test_a_tenth_is_nearly_free_for_a_mean(
     key: str, condition: type[SmoothMean] | type[CapMean], largest: int
 ) -> None:
     histogram = samples.load(key).histogram
-    trade_off = mean.MeanParameters(epsilon=1.0).problem(histogram).trade_off
+    trade_off = mean.MeanParameters(epsilon=1.0).build_problem(histogram).trade_off
     found = choice.summarise_regret(ChoiceProblem(condition(trade_off), 0.1, largest), histogram)
     assert found.median_regrets[0, 0] <= 0.01
     assert found.percentile_95_regrets[0, 0] <= 0.05

@@ -21,9 +21,9 @@ from dpcore.dataset import Contribution, Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.private_choice.private_histogram import (
-    CopyNoise,
+    HistogramNoise,
+    HistogramParameters,
     NoiseShape,
-    PrivateCopyParameters,
     PublicBins,
     build_histogram,
     compute_noise_shape,
@@ -91,7 +91,7 @@ def test_one_user_moves_the_counts_by_no_more_than_declared(bins, counts, new, w
     replaced_counts[which % len(counts)] = new
     replaced = bins.count_users(ContributionHistogram.from_counts(replaced_counts))
     for after, relation in ((added, Neighbours.ADD_OR_REMOVE_USER), (replaced, Neighbours.REPLACE_USER)):
-        declared = PrivateCopyParameters(1.0, bins, neighbours=relation).sensitivity
+        declared = HistogramParameters(1.0, bins, neighbours=relation).sensitivity
         assert np.abs(after - users_before).sum() <= declared
         assert ((after - users_before) ** 2).sum() <= declared
 
@@ -106,7 +106,7 @@ def test_the_declared_sensitivity_is_reached():
 @given(noisy=st.lists(st.integers(-200, 400), min_size=2, max_size=60), scale=st.floats(0.1, 100.0))
 def test_users_are_whole_and_not_negative(noisy, scale):
     lower = PublicBins(exact_up_to=len(noisy), largest=len(noisy)).lower
-    users = fit_users(noisy, compute_noise_shape(CopyNoise.LAPLACE, scale), lower)
+    users = fit_users(noisy, compute_noise_shape(HistogramNoise.LAPLACE, scale), lower)
     assert users.dtype == np.int64
     assert users.shape == (len(noisy),)
     assert np.all(users >= 0)
@@ -138,9 +138,9 @@ def test_falling_is_the_weighted_projection():
 
 def test_believable_covers_the_noise_of_a_tail():
     # By simulation: tails of 1, 5 and 40 Laplace counts exceed it in at most 5 % of cases.
-    parameters = PrivateCopyParameters(0.1)
+    parameters = HistogramParameters(0.1)
     noise = comparison.simulate_noise(
-        CopyNoise.LAPLACE, parameters.scale, (20_000, 40), np.random.default_rng(5)
+        HistogramNoise.LAPLACE, parameters.scale, (20_000, 40), np.random.default_rng(5)
     )
     tails = np.cumsum(noise[:, ::-1], axis=1)[:, ::-1]
     share = np.mean(tails > compute_phantom_limits(40, parameters.noise_shape), axis=0)
@@ -152,8 +152,8 @@ def test_no_phantom_users_where_there_are_none():
     bins = PublicBins()
     counts = np.zeros(bins.lower.size, dtype=np.int64)
     counts[0] = 2000
-    parameters, rng = PrivateCopyParameters(0.1), np.random.default_rng(6)
-    noise = comparison.simulate_noise(CopyNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
+    parameters, rng = HistogramParameters(0.1), np.random.default_rng(6)
+    noise = comparison.simulate_noise(HistogramNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
     shape, sizes = parameters.noise_shape, bins.representative
     assert np.median([np.maximum(counts + z, 0) @ sizes for z in noise]) > 50 * 2000
     assert np.median([fit_users(counts + z, shape, bins.lower) @ sizes for z in noise]) < 3 * 2000
@@ -172,12 +172,12 @@ def test_power_law_beyond_what_is_believed():
     assert back == pytest.approx(tails, abs=1.0)
 
 
-@pytest.mark.parametrize("noise", list(CopyNoise))
+@pytest.mark.parametrize("noise", list(HistogramNoise))
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
 def test_a_copy_is_data_with_its_label(noise, neighbours):
     histogram = samples.load("online-retail-lines").histogram
-    delta = 1e-6 if noise is CopyNoise.GAUSSIAN else None
-    parameters = PrivateCopyParameters(1.0, noise=noise, delta=delta, neighbours=neighbours)
+    delta = 1e-6 if noise is HistogramNoise.GAUSSIAN else None
+    parameters = HistogramParameters(1.0, noise=noise, delta=delta, neighbours=neighbours)
     copy = release_histogram(histogram, parameters)
     assert copy.facts.epsilon <= 1.0
     assert copy.facts.delta == (delta or 0.0)
@@ -199,7 +199,7 @@ def test_a_copy_is_data_with_its_label(noise, neighbours):
 def test_nothing_left_is_a_sentence():
     histogram = ContributionHistogram([3], [1])
     for _ in range(50):
-        copy = release_histogram(histogram, PrivateCopyParameters(0.001))
+        copy = release_histogram(histogram, HistogramParameters(0.001))
         if copy.histogram is None:
             break
     assert copy.histogram is None  # Below Bernstein's bound with probability 0.95 and more each time.
@@ -210,11 +210,11 @@ def test_nothing_left_is_a_sentence():
 
 def test_parameters_that_cannot_be():
     with pytest.raises(InvalidInput, match=r"(?si)epsilon_choice.*goes with a delta.*neighbours"):
-        PrivateCopyParameters(0.0, delta=0.1, neighbours=Neighbours.REPLACE_VALUES)
+        HistogramParameters(0.0, delta=0.1, neighbours=Neighbours.REPLACE_VALUES)
     with pytest.raises(InvalidInput, match="goes with a delta"):
-        PrivateCopyParameters(1.0, noise=CopyNoise.GAUSSIAN)
+        HistogramParameters(1.0, noise=HistogramNoise.GAUSSIAN)
     with pytest.raises(InvalidInput, match="strictly between 0 and 1"):
-        PrivateCopyParameters(1.0, noise=CopyNoise.GAUSSIAN, delta=1.0)
+        HistogramParameters(1.0, noise=HistogramNoise.GAUSSIAN, delta=1.0)
 
 
 def test_a_release_needs_its_facts_and_nothing_else():
@@ -290,12 +290,13 @@ def cap_regrets(problem, parameters, runs):
     return regrets_of(problem, bound, mean.capped_variance, parameters, runs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "key", ["online-retail-lines", "online-retail-invoices", "online-retail-customers-per-product"]
 )
 def test_the_target_of_one_and_five_percent(key):
     for regrets_in in (smooth_regrets, cap_regrets):
-        found = regrets_in(problem_of(key), PrivateCopyParameters(0.1), 300)
+        found = regrets_in(problem_of(key), HistogramParameters(0.1), 300)
         # With 97.5 % confidence: so many of 300 copies lie below a quantile by chance.
         assert found[int(binom.ppf(0.975, 300, 0.5))] < 0.01
         assert found[int(binom.ppf(0.975, 300, 0.95))] < 0.05
@@ -306,7 +307,7 @@ def test_the_target_of_one_and_five_percent(key):
 def test_regret_is_what_a_release_really_costs():
     # The same distribution by the other route: OpenDP's noise, release by release.
     problem = problem_of("online-retail-invoices")
-    parameters = PrivateCopyParameters(0.05)
+    parameters = HistogramParameters(0.05)
     simulated = smooth_regrets(problem, parameters, 1000, seed=2)
     best = mean.best_smooth(problem).standard_error
     real = []
@@ -323,7 +324,7 @@ def test_regret_is_what_a_release_really_costs():
 
 def test_without_noise_only_binning_is_regretted():
     problem = problem_of()
-    parameters = PrivateCopyParameters(1000.0, PublicBins(exact_up_to=8000, largest=8000))
+    parameters = HistogramParameters(1000.0, PublicBins(exact_up_to=8000, largest=8000))
     for regrets_in in (smooth_regrets, cap_regrets):
         assert regrets_in(problem, parameters, 2) == pytest.approx(0.0, abs=1e-12)
     counted = total.TotalProblem(Amounts.from_histogram(problem.histogram), 1.0)
@@ -339,7 +340,7 @@ def test_empty_copies_have_no_bound_and_infinite_costs():
     histogram = ContributionHistogram([1, 2], [2, 1])
     parameters = PrivateParameters(1.0, selection_epsilon=0.001)
     bounds = comparison.simulate_chosen_bounds(
-        histogram, parameters.condition.best_bound, parameters.copy, 40
+        histogram, parameters.condition.find_best_bound, parameters.histogram_parameters, 40
     )
     found = comparison.simulate_cost(parameters, histogram, num_runs=40)
     assert np.mean(np.isnan(bounds)) > 0.5
@@ -372,7 +373,7 @@ def test_a_sums_error_on_a_copy_is_not_that_of_the_data_but_a_means_is():
 
     sums, means = [], []
     for _ in range(15):
-        copy = release_histogram(histogram, PrivateCopyParameters(0.1)).histogram
+        copy = release_histogram(histogram, HistogramParameters(0.1)).histogram
         bound = total.best_bound(
             total.TotalProblem(Amounts.from_histogram(copy), 1.0, is_integer=True)
         ).max_total

@@ -17,7 +17,7 @@ from dpcore.mean import private_counts
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import build_answer
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
-from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.private_choice.private_histogram import HistogramNoise
 from dpcore.private_choice.scores import MAX_TOTAL_USERS
 
 HISTOGRAM = samples.load("requests-commits").histogram
@@ -29,21 +29,26 @@ def test_the_trade_off_is_that_of_the_mean_with_private_counts():
         problem = private_counts.PrivateCountsProblem(HISTOGRAM, epsilon, bound, share * bound**2)
         found = PrivateParameters(epsilon, variance_share=share)
         assert found.trade_off == pytest.approx(problem.trade_off, rel=1e-12)
-        assert found.condition.best_bound(HISTOGRAM) == pytest.approx(mean.best_smooth(problem).threshold)
+        assert found.condition.find_best_bound(HISTOGRAM) == pytest.approx(
+            mean.best_smooth(problem).threshold
+        )
         cap = PrivateParameters(epsilon, BoundPurpose.CAP, variance_share=share).condition
-        assert cap.best_bound(HISTOGRAM) == mean.best_cap(problem).max_contributions
+        assert cap.find_best_bound(HISTOGRAM) == mean.best_cap(problem).max_contributions
 
 
 def test_bounds_in_the_clear_are_those_of_the_other_pages():
     amounts = Amounts.from_histogram(HISTOGRAM)
     for epsilon in (0.02, 0.1, 1.0):
         best = total.best_bound(total.TotalProblem(amounts, epsilon, measure=Measure.BOUND))
-        assert PrivateParameters(epsilon, BoundPurpose.SUM).condition.best_bound(HISTOGRAM) == best.max_total
+        assert (
+            PrivateParameters(epsilon, BoundPurpose.SUM).condition.find_best_bound(HISTOGRAM)
+            == best.max_total
+        )
     counts = np.repeat(HISTOGRAM.sizes, HISTOGRAM.users)
     for share in (0.1, 0.5, 0.9, 0.99):
         expected = np.quantile(counts, share, method="inverted_cdf")
         assert (
-            PrivateParameters(1.0, BoundPurpose.QUANTILE, quantile=share).condition.best_bound(HISTOGRAM)
+            PrivateParameters(1.0, BoundPurpose.QUANTILE, quantile=share).condition.find_best_bound(HISTOGRAM)
             == expected
         )
 
@@ -79,7 +84,7 @@ def test_all_problems_at_once():
             0.0,
             BoundPurpose.SUM,
             selection_epsilon=-1.0,
-            mechanism=CopyNoise.GAUSSIAN,
+            mechanism=HistogramNoise.GAUSSIAN,
             largest=0,
             quantile=1.0,
             guess=0.0,

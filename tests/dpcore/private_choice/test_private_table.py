@@ -38,12 +38,13 @@ def test_errors_are_those_user_by_user_and_no_bound_is_better() -> None:
                 else:
                     variance = (off**2) @ (rho + (1.0 - rho) / s)
                 expected = math.sqrt(a * variance + (h / kept_values.sum()) ** 2)
-                assert item.errors(histogram, np.array([h]))[0] == pytest.approx(expected, rel=1e-9)
+                assert item.compute_errors(histogram, np.array([h]))[0] == pytest.approx(expected, rel=1e-9)
             fine = np.arange(s.min(), s.max() + 1) if item.is_integer else np.linspace(s.min(), s.max(), 3001)
-            best = item.errors(histogram, np.array([item.best_bound(histogram)]))[0]
-            assert best <= item.errors(histogram, fine).min() * (1 + 1e-12)
+            best = item.compute_errors(histogram, np.array([item.find_best_bound(histogram)]))[0]
+            assert best <= item.compute_errors(histogram, fine).min() * (1 + 1e-12)
 
 
+@pytest.mark.long
 def test_a_draw_comes_near_the_best_bound_where_one_for_independent_rows_does_not() -> None:
     """By the law and the errors as they stand, over the samples with each user so often that there are 10,000."""
     found, independent = [], []
@@ -52,8 +53,10 @@ def test_a_draw_comes_near_the_best_bound_where_one_for_independent_rows_does_no
         times = round(10_000 / histogram.num_users)
         many = ContributionHistogram(histogram.sizes, histogram.users * times)
         asked = PrivateParameters(1.0, BoundPurpose.CAP, 0.5, user_share=0.2)
-        costs = asked.condition.errors(many, asked.choice.candidates)
-        costs = costs / asked.condition.errors(many, np.array([asked.condition.best_bound(many)]))[0]
+        costs = asked.condition.compute_errors(many, asked.choice.candidates)
+        costs = (
+            costs / asked.condition.compute_errors(many, np.array([asked.condition.find_best_bound(many)]))[0]
+        )
         found.append(float(choice.compute_probabilities(asked.choice, many) @ costs))
         assert choice.summarise_regret(asked.choice, many).mean_regrets[0, 0] == pytest.approx(
             found[-1] - 1.0, abs=1e-9
@@ -69,8 +72,10 @@ def test_a_user_without_a_limit_would_move_the_score_without_a_limit() -> None:
     condition, grid = TableCap(0.5, 0.5), np.array([2.0, 5.0])
     histogram = ContributionHistogram([1, 4], [30, 10])
     more = ContributionHistogram([1, 4, 2000], [30, 10, 1])
-    largest = np.abs(condition.distances(more, grid) - condition.distances(histogram, grid)).max()
-    assert largest == condition.sensitivity(Neighbours.ADD_OR_REMOVE_USER)
+    largest = np.abs(
+        condition.compute_distances(more, grid) - condition.compute_distances(histogram, grid)
+    ).max()
+    assert largest == condition.compute_sensitivity(Neighbours.ADD_OR_REMOVE_USER)
     rows, others = (np.repeat(h.sizes, h.users).astype(float) for h in (more, histogram))
     wrong = [np.maximum(item[:, None] - grid, 0.0).sum(axis=0) / grid for item in (rows, others)]
     assert np.abs(wrong[0] - wrong[1]).max() > 100

@@ -88,7 +88,7 @@ def log_ratio(
     laws = []
     for draw, counts in (one, other):
         problem = dataclasses.replace(draw.problem, neighbours=neighbours)
-        far = problem.distances(ContributionHistogram.from_counts(counts))
+        far = problem.compute_distances(ContributionHistogram.from_counts(counts))
         laws.append(normalise_log_weights(compute_logits(problem, far, np.array(problem.epsilon * factor))))
     return float(np.abs(laws[0] - laws[1]).max())
 
@@ -150,7 +150,10 @@ def test_replacing_a_user_takes_twice_the_sensitivity_of_a_cap() -> None:
     far = [
         np.abs(
             np.subtract(
-                *(draw.problem.distances(ContributionHistogram.from_counts(side)) for side in pair[:2])
+                *(
+                    draw.problem.compute_distances(ContributionHistogram.from_counts(side))
+                    for side in pair[:2]
+                )
             )
         ).max()
         for pair in pairs
@@ -179,23 +182,23 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
     kept_total = (weight * users).sum(axis=1)
     objective = (h[:, 0] ** 2 + trade_off * (of_rows * users).sum(axis=1)) / kept_total**2
     best = float(draw.problem.candidates[np.argmin(objective)])
-    assert draw.problem.condition.best_bound(histogram) == pytest.approx(
+    assert draw.problem.condition.find_best_bound(histogram) == pytest.approx(
         best, abs=0.07 if weighting is Weighting.SMOOTH else 0
     )
     # The page's own bound from counts is the same, however many rows the data have.
     assert parameters.build_rank_bound(histogram).find_best(
         parameters.weight_kind
-    ).bound == draw.problem.condition.best_bound(histogram)
+    ).bound == draw.problem.condition.find_best_bound(histogram)
 
 
 def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() -> None:
     for key in ("shop-events", "online-retail-invoices"):
         histogram = samples.load(key).histogram
         parameters = LearningParameters(1.0)
-        problem = parameters.problem(histogram)
+        problem = parameters.build_problem(histogram)
         draw = request_learner_bound(parameters, SETTING, histogram.num_rows, 0.1)
-        cap = draw.problem.condition.best_bound(histogram)
-        far = draw.problem.distances(histogram)
+        cap = draw.problem.condition.find_best_bound(histogram)
+        far = draw.problem.compute_distances(histogram)
         assert draw.problem.candidates[np.argmin(far)] == pytest.approx(cap, rel=0.03)
         error = float(optimal_cap.compute_error_parts(problem, cap / histogram.num_rows).total)
         assert error <= 1.06 * optimal_cap.find_best_cap(problem).total
@@ -217,7 +220,7 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
             program=Program.OPENDP,
             rounds_noise=False,
         )
-        assert parameters.condition.best_bound(shop.histogram) == total.best_bound(problem).max_total
+        assert parameters.condition.find_best_bound(shop.histogram) == total.best_bound(problem).max_total
     # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.
     setting = dataclasses.replace(GAUSSIAN, epsilon=0.7)
     draw = request_total_bound(setting, 20_000.0, 0.1)
@@ -226,7 +229,7 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     bounds = draw.problem.bounds
     error = np.maximum(totals - bounds[:, None], 0.0).sum(axis=1) + scale * math.sqrt(2.0 / math.pi) * bounds
     # Without the further margin that a draw of a sum takes.
-    far = draw.problem.condition.distances(
+    far = draw.problem.condition.compute_distances(
         release_bounds.convert_to_units(totals, draw.problem.unit, draw.problem.largest),
         draw.problem.candidates,
     )[0]

@@ -61,9 +61,9 @@ KINDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 def stand_ins():
     """The answers on made-up tables, computed once: they know nothing of the files."""
     answers: dict[Any, Any] = {}
-    compute = questions.reply_of
+    compute = questions.build_reply
 
-    def reply_of(name, data, settings):
+    def build_reply(name, data, settings):
         if not isinstance(data, Dataset):
             return compute(name, data, settings)
         # The layout, which programs show, is no part of the digest.
@@ -73,7 +73,7 @@ def stand_ins():
         return answers[key]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(questions, "reply_of", reply_of)
+        patched.setattr(questions, "build_reply", build_reply)
         yield
 
 
@@ -94,6 +94,7 @@ def ask(kind: str, data: Any, **options: Any) -> Any:
     )
 
 
+@pytest.mark.long_but("groups", "mean", "quantile of rows")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_user_decides_how_a_selection_ends_or_what_it_says(kind, tmp_path) -> None:
     forms, accounts = set(), set()
@@ -114,6 +115,7 @@ def test_no_user_decides_how_a_selection_ends_or_what_it_says(kind, tmp_path) ->
     assert len(accounts) == 1
 
 
+@pytest.mark.long_but("groups")
 @pytest.mark.parametrize("kind", ["sum", "sums of groups", "groups", "mean"])
 def test_the_command_ends_alike_whatever_a_user_writes(kind, tmp_path) -> None:
     question, settings, public = KINDS[kind]
@@ -123,13 +125,14 @@ def test_the_command_ends_alike_whatever_a_user_writes(kind, tmp_path) -> None:
     for text in (BASE, *(BASE + user for user in USERS.values()), HEADER, HEADER + USERS["text"]):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = command.main([questions.command_of(question), str(written(tmp_path, text)), *words])
+            code = command.main([questions.name_command(question), str(written(tmp_path, text)), *words])
         ends.add((code, form(out.getvalue()), err.getvalue()))
     assert len(ends) == 1
     assert next(iter(ends))[0] == 0
     assert next(iter(ends))[2] == ""
 
 
+@pytest.mark.long
 def test_tables_in_memory_are_read_by_the_same_rules() -> None:
     base = pd.DataFrame({"who": ["a", "b", "a"], "amount": [1.0, 2.0, 3.0], "place": ["x", "x", "y"]})
     hostile: tuple[dict[str, Any], ...] = (
@@ -233,6 +236,7 @@ def test_on_data_that_have_an_answer_the_law_is_that_of_its_draw(kind, tmp_path,
     assert np.array_equal(straight, chances(lambda: answer.draw(1.0, **public), monkeypatch))
 
 
+@pytest.mark.long_but("mean", "groups", "replaced", "quantile of rows")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_user_more_moves_no_chance_by_more_than_epsilon(kind, tmp_path, monkeypatch) -> None:
     """Through the reading: small tables with and without the rows of one user, the empty table among them."""

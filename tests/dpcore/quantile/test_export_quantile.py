@@ -34,6 +34,7 @@ def test_weights_sum_to_one_and_bound_every_user(kind, bound):
     assert {row["label"] for row in rows} == {Disclosure.PRIVATE.label}
 
 
+@pytest.mark.long
 def test_the_choice_says_what_was_asked_and_labels_what_was_computed():
     shop = replace(samples.load("shop-events"), disclosure=Disclosure.PRIVATE)
     parameters = QuantileParameters(

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from dpcore.common.checks import InvalidInput
-from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
+from dpcore.quantile.base_distribution import HistogramBase, NormalBase, build_uniform_base
 
 HISTOGRAM = HistogramBase([0.0, 1.0, 4.0, 6.0], [1.0, 0.0, 3.0])
 
@@ -76,7 +76,7 @@ def test_histogram_masses():
 
 def test_tiny_intervals_keep_their_precision():
     # As a difference of distribution functions this would be 0 or 1e-16.
-    assert float(uniform_base(0.0, 1e6).log_mass(999_999.0, 999_999.0 + 2.0**-30)) == pytest.approx(
+    assert float(build_uniform_base(0.0, 1e6).log_mass(999_999.0, 999_999.0 + 2.0**-30)) == pytest.approx(
         math.log(2.0**-30 / 1e6), rel=1e-14
     )
 
@@ -84,9 +84,9 @@ def test_tiny_intervals_keep_their_precision():
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: uniform_base(2.0, 2.0),
-        lambda: uniform_base(math.nan, 2.0),
-        lambda: uniform_base(-1.7e308, 1.7e308),
+        lambda: build_uniform_base(2.0, 2.0),
+        lambda: build_uniform_base(math.nan, 2.0),
+        lambda: build_uniform_base(-1.7e308, 1.7e308),
         lambda: NormalBase(0.0, 0.0),
         lambda: HistogramBase([0.0, 1.0], [0.0]),
         lambda: HistogramBase([0.0, 1.0], [-1.0]),

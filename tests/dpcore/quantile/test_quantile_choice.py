@@ -11,7 +11,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
 from dpcore.quantile import QuantileProblem, WeightKind, optimal_bound
-from dpcore.quantile.base_distribution import NormalBase, uniform_base
+from dpcore.quantile.base_distribution import NormalBase, build_uniform_base
 from dpcore.quantile.optimal_bound import RankBound
 
 SKEWED = ContributionHistogram(sizes=[2, 3, 10, 60], users=[40, 20, 6, 2])
@@ -26,20 +26,21 @@ def skewed_problem(epsilon=1.0, longest=60):
     )
 
 
+@pytest.mark.long
 def test_all_caps_are_tried_and_the_least_is_taken():
     problem = skewed_problem()
     choice = optimal_bound.best_bound(problem, WeightKind.CAP)
     # On the 50 subsamples after the problem's own 400, averaged subsample by subsample.
     subsamples = [replace(problem, first_seed=400 + k, num_subsamples=1) for k in range(50)]
     brute = [
-        np.mean([quantile.output(one, WeightKind.CAP, h).expected_rank_error for one in subsamples])
+        np.mean([quantile.compute_output(one, WeightKind.CAP, h).expected_rank_error for one in subsamples])
         for h in range(2, 61)
     ]
     assert choice.bound == 2 + int(np.argmin(brute))
     assert choice.search_errors.expected_errors == pytest.approx(brute)
     assert choice.certificate.value == pytest.approx(min(brute))
     # Judged by the problem's own subsamples, none of which it was picked on.
-    own_problem = quantile.output(problem, WeightKind.CAP, choice.bound)
+    own_problem = quantile.compute_output(problem, WeightKind.CAP, choice.bound)
     assert choice.rank_error == own_problem.expected_rank_error
     assert choice.num_subsamples == own_problem.subsample_errors.size == 400
     assert choice.standard_error == pytest.approx(own_problem.subsample_errors.std(ddof=1) / 20.0)
@@ -56,7 +57,7 @@ def test_the_smooth_search_is_honest_about_its_proof():
         problem, WeightKind.SMOOTH, num_bounds=12, progress=progress_shares.append
     )
     grid = np.geomspace(2.0, 60.0, 60)
-    brute = optimal_bound.rank_errors(problem, WeightKind.SMOOTH, grid).expected_errors
+    brute = optimal_bound.compute_rank_errors(problem, WeightKind.SMOOTH, grid).expected_errors
     assert choice.rank_error <= brute.min() * 1.01
     assert choice.rank_error == choice.search_errors.expected_errors.min()
     assert math.isinf(choice.certificate.relative_gap)
@@ -86,7 +87,7 @@ def test_stopping_early_gives_the_best_so_far():
 
 def test_equal_users_have_one_cap_and_one_threshold():
     values = Values(np.repeat(np.arange(5), 3), np.arange(15.0))
-    problem = QuantileProblem(values, 0.5, 1.0, uniform_base(0.0, 14.0))
+    problem = QuantileProblem(values, 0.5, 1.0, build_uniform_base(0.0, 14.0))
     for weight_kind in WeightKind:
         assert optimal_bound.best_bound(problem, weight_kind).bound == 3.0
 
@@ -94,9 +95,9 @@ def test_equal_users_have_one_cap_and_one_threshold():
 def test_base_mass_is_the_mass_near_the_quantile():
     # Values 0..9: F is (k + 1) / 10 on [k, k + 1). Within 0.1 of 0.5: 0.4, 0.5, 0.6, so [3, 6) of [0, 20].
     values = Values(np.arange(10), np.arange(10.0))
-    problem = QuantileProblem(values, 0.5, 1.0, uniform_base(0.0, 20.0))
+    problem = QuantileProblem(values, 0.5, 1.0, build_uniform_base(0.0, 20.0))
     assert optimal_bound.compute_base_mass(problem, 0.1) == pytest.approx(0.15)
-    ties = QuantileProblem(Values([0, 1], [3.0, 3.0]), 0.5, 1.0, uniform_base(0.0, 20.0))
+    ties = QuantileProblem(Values([0, 1], [3.0, 3.0]), 0.5, 1.0, build_uniform_base(0.0, 20.0))
     assert optimal_bound.compute_base_mass(ties, 0.1) == 0.0
     with pytest.raises(InvalidInput):
         optimal_bound.compute_base_mass(problem, -0.1)
@@ -159,7 +160,7 @@ def test_the_bound_holds_for_the_mechanism():
     # Claim 6 on given values, with claim 5's event replaced by what it is for: |F - rank| <= eta on them.
     problem = skewed_problem(epsilon=2.0)
     alpha, gamma = 0.02, 0.05
-    out = quantile.output(problem, WeightKind.SMOOTH, 3.0)
+    out = quantile.compute_output(problem, WeightKind.SMOOTH, 3.0)
     beta = optimal_bound.compute_base_mass(problem, alpha)
     bound = RankBound(problem.histogram, 2.0, alpha, beta, gamma)
     distance = np.abs(out.weighted_ranks - 0.75)
@@ -173,7 +174,7 @@ def test_refusals():
     with pytest.raises(InvalidInput, match="Points"):
         optimal_bound.best_bound(skewed_problem(), WeightKind.CAP, num_bounds=2)
     with pytest.raises(InvalidInput):
-        optimal_bound.rank_errors(skewed_problem(), WeightKind.CAP, [1.5])
+        optimal_bound.compute_rank_errors(skewed_problem(), WeightKind.CAP, [1.5])
 
 
 def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
@@ -182,7 +183,7 @@ def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
     # By hand: each quantile on its own at a third of epsilon.
     single_errors = [
         [
-            quantile.output(
+            quantile.compute_output(
                 problem.with_search_subsamples().with_changes(epsilon=1.0 / 3.0, quantile=q),
                 WeightKind.CAP,
                 h,
@@ -198,14 +199,14 @@ def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
 
 def test_errors_under_other_bases_are_those_of_problems_with_these_bases():
     problem = skewed_problem()
-    bases = [NormalBase(40.0, 20.0), uniform_base(0.0, 100.0), uniform_base(80.0, 90.0)]
+    bases = [NormalBase(40.0, 20.0), build_uniform_base(0.0, 100.0), build_uniform_base(80.0, 90.0)]
     progress_shares = []
     errors_found = optimal_bound.compute_base_errors(
         problem, bases, WeightKind.SMOOTH, 6.0, progress=progress_shares.append
     )
     for base, error in zip(bases, errors_found, strict=True):
         own_problem = QuantileProblem(problem.values, 0.75, 1.0, base)
-        assert error == quantile.output(own_problem, WeightKind.SMOOTH, 6.0).expected_rank_error
+        assert error == quantile.compute_output(own_problem, WeightKind.SMOOTH, 6.0).expected_rank_error
     assert progress_shares[-1] == 1.0
     assert errors_found[2] > 10.0 * errors_found[0]
     answers = iter([False, True])
@@ -218,6 +219,6 @@ def test_errors_under_other_bases_are_those_of_problems_with_these_bases():
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.25, 0.5, 0.75, 0.999, 1.0])
 def test_the_exact_quantile_is_the_least_value_with_enough_rows_below(share):
     values = np.array([3.0, 1.0, 1.0, 7.0, 2.0, 2.0, 2.0, 9.0, 4.0, 4.0])
-    problem = QuantileProblem(Values(np.arange(10) // 2, values), 0.5, 1.0, uniform_base(0.0, 8.0))
+    problem = QuantileProblem(Values(np.arange(10) // 2, values), 0.5, 1.0, build_uniform_base(0.0, 8.0))
     expected = min(v for v in values if np.mean(values <= v) >= share)
     assert problem.rows.find_quantile(share) == expected

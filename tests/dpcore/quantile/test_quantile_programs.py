@@ -20,7 +20,7 @@ from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Values
-from dpcore.quantile import QuantileProblem, optimal_bound, output
+from dpcore.quantile import QuantileProblem, compute_output, optimal_bound
 from dpcore.quantile.answer import build_answer
 from dpcore.quantile.answer.words import SHORT_NAME_BY_PROGRAM
 from dpcore.quantile.base_distribution import CandidateBase
@@ -83,11 +83,12 @@ def test_permute_and_flip_of_many_candidates_is_noisy_max_with_exponential_noise
     assert stats.chisquare(observed, expected).pvalue > LEVEL
 
 
+@pytest.mark.long_but("0.8")
 @pytest.mark.parametrize("q", [0.5, 0.8])
 def test_opendp_s_scores_leave_out_ties(q: float) -> None:
     """Every choice of rows is listed; a score is |below - q (n - equal)|, straight from OpenDP's definition."""
     problem = pose(Program.OPENDP, FEW, q, 2.0)
-    law = output(problem.with_subsamples(4000), CAP, 2.0)
+    law = compute_output(problem.with_subsamples(4000), CAP, 2.0)
     candidates = np.arange(1001) / 250.0
     rows = [FEW.values[FEW.user_codes == user] for user in range(4)]
     kept_rows = itertools.product(*(itertools.combinations(r, min(2, r.size)) for r in rows))
@@ -113,6 +114,7 @@ def _events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rows.csv").write_text("\n".join(["user_id,amount", *lines, ""]))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_events")
 @pytest.mark.slow
 def test_opendp_s_program_errs_as_the_card_says() -> None:
@@ -126,14 +128,14 @@ def test_opendp_s_program_errs_as_the_card_says() -> None:
     measure = names["query"].resolve()
     answers = np.array([measure(names["events"]).collect().item() for _ in range(120)])
     errors = np.abs(np.searchsorted(np.sort(FEW.values), answers, side="right") / FEW.values.size - q)
-    law = output(pose(Program.OPENDP, FEW, q, 2.0), CAP, 2.0)
+    law = compute_output(pose(Program.OPENDP, FEW, q, 2.0), CAP, 2.0)
     assert stats.ttest_1samp(errors, law.expected_rank_error).pvalue > LEVEL
 
 
 def test_tumult_draws_from_the_intervals_between_values() -> None:
     """Of one row per user no choice is random: interval by interval, with ranks and lengths counted by hand."""
     values = Values(np.arange(5), np.array([-1.0, 1.0, 1.0, 2.5, 9.0]))
-    law = output(pose(Program.TUMULT, values, 0.8, 1.5), CAP, 1.0)
+    law = compute_output(pose(Program.TUMULT, values, 0.8, 1.5), CAP, 1.0)
     lengths, ranks = np.array([1.0, 1.5, 1.5]), np.array([1, 3, 4])
     odds = lengths * np.exp(-1.5 * np.abs(ranks - 4.0) / (2.0 * 0.8))
     assert np.diff(law.cdf([0.0, 1.0, 2.5, 4.0])) == pytest.approx(odds / odds.sum(), abs=1e-12)
@@ -164,6 +166,7 @@ def walk_down(values: np.ndarray, q: float, scale: float, generator: np.random.G
     return 4.0 * (start + q * size) / 16**4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("program", "scale", "max_rows"),
     [(Program.PIPELINEDP, 4 * 2 / 9.0, 2), (Program.BIGQUERY, 4 * 5 / 9.0, 2)],
@@ -174,7 +177,7 @@ def test_a_tree_is_walked_as_google_s_library_walks_it(
 ) -> None:
     """The same answers as a walk line by line; the tests of the libraries compare with PyDP itself."""
     generator = np.random.default_rng(3)
-    law = output(pose(program, FEW, q, 9.0), CAP, 2.0)
+    law = compute_output(pose(program, FEW, q, 9.0), CAP, 2.0)
     answers = []
     for _ in range(2000):
         order = generator.permutation(FEW.values.size)
@@ -188,6 +191,7 @@ def test_a_tree_is_walked_as_google_s_library_walks_it(
     assert stats.ttest_ind(law.subsample_errors, errors, equal_var=False).pvalue > LEVEL
 
 
+@pytest.mark.long_but("Program.PYTHON", "Program.BIGQUERY")
 @pytest.mark.parametrize("program", list(Program))
 def test_page_and_program_have_one_bound(program: Program) -> None:
     answer = build_answer(SHOP, QuantileParameters(1.0, low=0.0, high=100.0, program=program))
@@ -205,6 +209,7 @@ def test_page_and_program_have_one_bound(program: Program) -> None:
         assert (answer.near_optimal, answer.solution.bound) == ("", 5.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("quantiles", "epsilon"), [("0.5", 1.0), ("0.9", 0.1), ("0.1, 0.5, 0.9", 0.3)])
 def test_the_best_known_mechanism_is_at_least_as_good_as_each_program(quantiles: str, epsilon: float) -> None:
     settings: dict[str, Any] = {"quantiles": quantiles, "low": 0.0, "high": 100.0}
@@ -233,12 +238,15 @@ def test_the_best_known_mechanism_is_at_least_as_good_as_each_program(quantiles:
     assert "permute-and-flip, tree of counts" in answer.methods.public_procedure
 
 
+@pytest.mark.long
 def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
     problem = pose(Program.PIPELINEDP, SHOP.values, 0.5, 1.0, 100.0)
     choice = optimal_bound.best_bound(problem, CAP)
     searched = choice.search_errors
     assert searched.bounds.size == problem.histogram.max_size - problem.histogram.min_size + 1
-    rank_errors = optimal_bound.rank_errors(problem.with_search_subsamples(), CAP, [choice.bound, 40.0])
+    rank_errors = optimal_bound.compute_rank_errors(
+        problem.with_search_subsamples(), CAP, [choice.bound, 40.0]
+    )
     assert rank_errors.expected_errors[0] == searched.expected_errors.min() < rank_errors.expected_errors[1]
     assert "simulated releases" in choice.stop_reason
     # Other noise: within 5 standard errors of each other.
@@ -247,6 +255,7 @@ def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
     )
 
 
+@pytest.mark.long
 def test_counts_give_a_bound_for_every_program_and_bigquery_keeps_its_own() -> None:
     settings: dict[str, Any] = {"low": 0.0, "high": 100.0, "bound_from": BoundFrom.COUNTS}
     solutions = {
@@ -279,7 +288,7 @@ def test_permute_and_flip_is_private_where_only_one_user_s_values_change(
     for user, amounts in itertools.product(range(4), (0.0, 2.0, 4.0)):
         moved = Values(FEW.user_codes, np.where(FEW.user_codes == user, amounts, values))
         laws = [
-            output(
+            compute_output(
                 QuantileProblem(
                     table, q, epsilon, lay_base(Program.OPENDP, 0.0, 4.0), program=Program.OPENDP
                 ),

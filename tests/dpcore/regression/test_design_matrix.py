@@ -67,6 +67,7 @@ def test_features_labels_and_owners_are_those_of_the_table():
     assert "green" in made.source
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(seed=st.integers(0, 30), reference=st.sampled_from(["red", "green", "blue"]), of_size=st.booleans())
 def test_the_reference_level_does_not_change_what_an_intercept_model_fits(seed, reference, of_size):

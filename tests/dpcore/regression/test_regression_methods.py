@@ -3,7 +3,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.regression import parameters, sample_limiting, working_set
-from dpcore.regression.estimate import compute_prediction_error, estimate_residual_variance
+from dpcore.regression.estimate import compute_squared_prediction_error, estimate_residual_variance
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import estimate_caps, random_problem, total_variance
 
@@ -68,8 +68,8 @@ def test_curve_is_the_mean_over_single_draws():
         draws = [sample_limiting.draw_estimate(problem, int(cap), seed) for seed in range(4)]
         totals = [draw.variance for draw in draws]
         assert curve.variances[k] == pytest.approx(np.mean(totals), rel=1e-9)
-        errors = [compute_prediction_error(problem, draw, data.labels) for draw in draws]
-        assert curve.prediction_errors[k] == pytest.approx(np.mean(errors), rel=1e-9)
+        errors = [compute_squared_prediction_error(problem, draw, data.labels) for draw in draws]
+        assert curve.squared_prediction_errors[k] == pytest.approx(np.mean(errors), rel=1e-9)
     assert curve.max_contributions == curve.caps[np.argmin(curve.variances)]
     assert working_set.solve(problem).variance < curve.variances.min()
 
@@ -130,7 +130,7 @@ def test_stopping_the_draws_averages_what_is_done():
 def test_prediction_error_by_simulation():
     data, problem = data_problem(epsilon=2.0)
     solution = working_set.solve(problem)
-    error = compute_prediction_error(problem, solution, data.labels)
+    error = compute_squared_prediction_error(problem, solution, data.labels)
     rng = np.random.default_rng(0)
     exact = solution.matrix @ data.labels
     noise = rng.laplace(scale=solution.laplace_noise.scale, size=(20_000, problem.num_features))
@@ -155,11 +155,11 @@ def test_noise_variance_of_least_squares():
 def test_labels_that_do_not_fit_are_named():
     _, problem = data_problem()
     with pytest.raises(InvalidInput, match="Row 3"):
-        compute_prediction_error(
+        compute_squared_prediction_error(
             problem, sample_limiting.estimate_on_all_rows(problem), [1.0, 2.0, np.nan] + [0.0] * 297
         )
     with pytest.raises(InvalidInput, match="one number per row"):
-        compute_prediction_error(problem, sample_limiting.estimate_on_all_rows(problem), [1.0])
+        compute_squared_prediction_error(problem, sample_limiting.estimate_on_all_rows(problem), [1.0])
 
 
 def test_a_general_solver_that_fails_says_so():

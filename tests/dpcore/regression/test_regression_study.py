@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.regression import parameters, sample_limiting, study, working_set
-from dpcore.regression.estimate import compute_prediction_error
+from dpcore.regression.estimate import compute_squared_prediction_error
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import estimate_caps
 
@@ -29,7 +29,7 @@ def test_draws_of_one_question_give_the_costs_of_another(changes):
         "num_full_rank_draws",
         "sampling_variances",
         "privacy_variances",
-        "prediction_errors",
+        "squared_prediction_errors",
     ):
         np.testing.assert_allclose(getattr(of_draws, name), getattr(anew, name), rtol=1e-12)
 
@@ -39,8 +39,8 @@ def test_the_cost_of_a_draw_is_that_of_the_estimator_it_stands_for():
     estimate = sample_limiting.draw_estimate(PROBLEM, 3, seed=0)
     curve = sample_limiting.average_draws(PROBLEM, draws)
     assert curve.variances[0] == pytest.approx(estimate.variance, rel=1e-10)
-    assert curve.prediction_errors[0] == pytest.approx(
-        compute_prediction_error(PROBLEM, estimate, DATA.labels), rel=1e-10
+    assert curve.squared_prediction_errors[0] == pytest.approx(
+        compute_squared_prediction_error(PROBLEM, estimate, DATA.labels), rel=1e-10
     )
 
 
@@ -58,14 +58,14 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
         asked = replace(PROBLEM, epsilon=epsilon)
         best = working_set.solve(asked)
         curve = estimate_caps(asked, DATA.labels, 4)
-        error = compute_prediction_error(asked, best, DATA.labels)
+        error = compute_squared_prediction_error(asked, best, DATA.labels)
         found = {name: column[index] for name, column in sweep.items()}
         assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.SWEEP_TOLERANCE)
         assert found["ours_predictions"] == pytest.approx(error, rel=1e-2)
         assert found["best_cap_coefficients"] == pytest.approx(curve.variances.min())
-        assert found["best_cap_predictions"] == pytest.approx(curve.prediction_errors.min())
+        assert found["best_cap_predictions"] == pytest.approx(curve.squared_prediction_errors.min())
         assert found["no_cap_coefficients"] == pytest.approx(curve.variances[-1])
-        assert found["no_cap_predictions"] == pytest.approx(curve.prediction_errors[-1])
+        assert found["no_cap_predictions"] == pytest.approx(curve.squared_prediction_errors[-1])
         assert found["best_cap"] == curve.max_contributions
         assert found["ours_coefficients"] < found["best_cap_coefficients"] < found["no_cap_coefficients"]
         assert found["gap"] <= study.SWEEP_TOLERANCE
@@ -91,10 +91,10 @@ def test_a_figure_of_the_paper_takes_noise_and_range_of_the_generated_labels():
     )
     curve = estimate_caps(problem, table.labels)
     errors = study.compute_errors(200.0, 1.8, 2.0, seed=3)
-    best = compute_prediction_error(problem, working_set.solve(problem), table.labels)
+    best = compute_squared_prediction_error(problem, working_set.solve(problem), table.labels)
     assert errors["weights"] == pytest.approx(best, rel=1e-2)
-    assert errors["best_bound"] == pytest.approx(curve.prediction_errors.min())
-    assert errors["no_bound"] == pytest.approx(curve.prediction_errors[-1])
+    assert errors["best_bound"] == pytest.approx(curve.squared_prediction_errors.min())
+    assert errors["no_bound"] == pytest.approx(curve.squared_prediction_errors[-1])
 
 
 @pytest.mark.parametrize("g", [2, 3, 4, 6, 8])

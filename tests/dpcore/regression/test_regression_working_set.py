@@ -68,8 +68,8 @@ def test_a_column_of_ones_is_the_mean(epsilon):
     question = mean.MeanProblem(histogram, epsilon, value_bound=1.0, value_variance=0.2)
     best = mean.best_smooth(question)
     solution = working_set.solve(problem, 1e-11)
-    assert solution.variance == pytest.approx(best.variance, rel=1e-10)
-    weights = np.repeat(mean.user_weight(question, best.threshold, sizes), sizes)
+    assert solution.variance == pytest.approx(best.squared_error, rel=1e-10)
+    weights = np.repeat(mean.compute_row_weight(question, best.threshold, sizes), sizes)
     assert solution.matrix[0] == pytest.approx(weights, rel=1e-4)
 
 
@@ -127,7 +127,7 @@ def test_the_first_answer_is_whole_and_proved_as_far_as_it_says():
     first_estimates: list[estimate.LinearEstimate] = []
     final = working_set.solve(problem, on_first=first_estimates.append)
     (first,) = first_estimates
-    assert 1e-8 < first.certificate.relative_gap <= working_set.FIRST_RELATIVE_GAP
+    assert 1e-8 < first.certificate.relative_gap <= working_set.MAX_FIRST_GAP
     assert first.certificate.lower_bound <= final.variance <= first.variance
     assert first.variance == pytest.approx(total_variance(problem, first.matrix), rel=1e-12)
     assert first.infeasibility < 1e-9

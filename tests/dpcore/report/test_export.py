@@ -59,7 +59,7 @@ def test_the_error_can_be_computed_again_from_the_file():
     # sigma^2 times the sum of squared weights, and Laplace noise for the heaviest user's weight.
     sampling = 0.25 * sum(int(r["users"]) * int(r["size"]) * float(r["row_weight"]) ** 2 for r in rows)
     noise = 2.0 * max(float(r["user_weight"]) for r in rows) ** 2
-    assert sampling + noise == pytest.approx(smooth.variance)
+    assert sampling + noise == pytest.approx(smooth.squared_error)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
@@ -104,7 +104,7 @@ def test_no_cell_of_a_file_is_a_formula():
 def choice(variance_source=mean.VarianceSource.FROM_VALUES, **options):
     data = samples.load("shop-events")
     parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, variance_source=variance_source, **options)
-    problem = parameters.problem(data.histogram, ValueSummary.from_dataset(data, 0.0, 100.0))
+    problem = parameters.build_problem(data.histogram, ValueSummary.from_dataset(data, 0.0, 100.0))
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
 
     def refuse(constant):
@@ -126,10 +126,10 @@ def test_the_choice_holds_question_and_answer():
     assert answer["max_contributions"] == cap.max_contributions
     assert answer["threshold"] == smooth.threshold
     for name, best in (("cap", cap), ("smooth", smooth)):
-        assert answer[name]["variance"] == best.variance
-        assert answer[name]["standard_error"] ** 2 == pytest.approx(best.variance)
+        assert answer[name]["variance"] == best.squared_error
+        assert answer[name]["standard_error"] ** 2 == pytest.approx(best.squared_error)
         variance_parts = answer[name]["sampling_variance"] + answer[name]["privacy_variance"]
-        assert variance_parts == pytest.approx(best.variance)
+        assert variance_parts == pytest.approx(best.squared_error)
         assert answer[name]["proved_relative_gap"] <= 1e-6
     assert document["assumptions"] == list(mean.ASSUMPTIONS)
 

@@ -32,7 +32,7 @@ def build_plot(rng: np.random.Generator, toggles: tuple[Toggle, ...] = ()) -> Pl
 def measure_boxes(plot: Plot, width: float) -> list[tuple[float, ...]]:
     """Return left, right, bottom and top of every label in a plot area of this width, with 6.4 pixels a character."""
     boxes = []
-    for trace in plotly_figures.draw(plot).data:
+    for trace in plotly_figures.draw_plot(plot).data:
         if not (trace.name or "").endswith(SUFFIX):
             continue
         lines = trace.text[0].replace("<b>", "").replace("</b>", "").split("<br>")
@@ -62,7 +62,7 @@ def test_no_label_lies_on_another_one_or_outside_the_figure(seed: int) -> None:
 
 def test_a_mark_has_its_value_and_a_toggle_hides_curves_with_their_labels() -> None:
     toggles = (Toggle("Parts", ("Bias", "Noise")), Toggle("Level shown", ("Level",), True))
-    figure = plotly_figures.draw(build_plot(np.random.default_rng(0), toggles))
+    figure = plotly_figures.draw_plot(build_plot(np.random.default_rng(0), toggles))
     traces = {trace.name: trace for trace in figure.data}
     best = traces["Best bound"].x[0]
     assert traces["Best bound" + SUFFIX].text[0].strip() == f"Best bound\u2002<br>\u2002<b>{best:,.0f}</b>"
@@ -78,7 +78,7 @@ def test_a_label_that_finds_no_place_stays_in_the_legend() -> None:
     x = [1.0, 10.0, 1e4]
     curves = [Curve(f"Curve {i:03}", x, [1.0 + i] * 3, Style.CAP) for i in range(60)]
     axes = Axis("bound", "rows", (1.0, 1e4)), Axis("error", "rows", (1.0, 100.0))
-    figure = plotly_figures.draw(Plot("p", "Title", "alt", *axes, curves, Disclosure.PUBLIC))
+    figure = plotly_figures.draw_plot(Plot("p", "Title", "alt", *axes, curves, Disclosure.PUBLIC))
     labelled = {trace.name.removesuffix(SUFFIX) for trace in figure.data if trace.mode == "text"}
     in_legend = {t.name for t in figure.data if t.showlegend is not False}
     assert labelled

@@ -37,16 +37,16 @@ def plot(*items: Item, scale: Scale = Scale.LOG) -> Plot:
 
 @pytest.mark.parametrize("item", [Curve("c", X, Y, Style.CAP), Points("c", X, Y, Style.CAP)])
 def test_a_log_axis_has_gaps_at_zero_and_infinity_and_a_linear_one_has_none(item: Item) -> None:
-    (drawn_trace,) = plotly_figures.draw(plot(item)).data
+    (drawn_trace,) = plotly_figures.draw_plot(plot(item)).data
     np.testing.assert_array_equal(drawn_trace.y, [np.nan, 3.0, np.nan])
-    (drawn_trace,) = plotly_figures.draw(plot(item, scale=Scale.LINEAR)).data
+    (drawn_trace,) = plotly_figures.draw_plot(plot(item, scale=Scale.LINEAR)).data
     np.testing.assert_array_equal(drawn_trace.y, Y)
 
 
 def test_ticks_of_a_short_axis_of_shares_do_not_read_the_same() -> None:
     for upper, tick_format in ((0.03, ".1%"), (0.3, ".0%")):
         short = plot(Curve("c", X, Y, Style.CAP), scale=Scale.PERCENT).with_limits(y_limits=(0.0, upper))
-        assert plotly_figures.draw(short).layout.yaxis.tickformat == tick_format
+        assert plotly_figures.draw_plot(short).layout.yaxis.tickformat == tick_format
 
 
 def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() -> None:
@@ -63,7 +63,7 @@ def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() ->
         hover_numbers=(("least", LOW),),
     )
     upright = replace(plot(bars), x=names, y=values)
-    figure = plotly_figures.draw(upright)
+    figure = plotly_figures.draw_plot(upright)
     (drawn_trace,) = figure.data
     assert (list(drawn_trace.x), list(drawn_trace.y), drawn_trace.base) == (
         ["a", "b", "c"],
@@ -82,7 +82,7 @@ def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() ->
         "category", 0.4, "group",
     )  # fmt: skip
     flat = Bars("b", T[1:2], ["b"], Style.CAP, LOW[1:2], HIGH[1:2], is_overlaid=True)
-    figure = plotly_figures.draw(replace(upright, x=values, y=names, items=(flat,)))
+    figure = plotly_figures.draw_plot(replace(upright, x=values, y=names, items=(flat,)))
     (drawn_trace,) = figure.data
     assert (drawn_trace.orientation, list(drawn_trace.x), list(drawn_trace.y)) == ("h", [8.0], ["b"])
     assert (list(drawn_trace.error_x.array), figure.layout.barmode) == ([0.5], "overlay")
@@ -94,7 +94,7 @@ def test_levels_cross_the_figure_each_with_its_own_label() -> None:
         Level("two", 2.0, dash="longdash"),
         Level("cap", 4.0, is_vertical=True, style=Style.CAP),
     )
-    figure = plotly_figures.draw(whole_plot.with_limits(y_limits=(0.1, 90.0)))
+    figure = plotly_figures.draw_plot(whole_plot.with_limits(y_limits=(0.1, 90.0)))
     # A shape's place is in the axis's own numbers, not in their logarithms, and over the paper's whole width.
     assert [(s.y0, s.y1, s.x0, s.x1, s.line.dash) for s in figure.layout.shapes] == [
         (1.0, 1.0, 0, 1, "dot"), (2.0, 2.0, 0, 1, "longdash"),
@@ -115,7 +115,7 @@ def test_cells_have_the_colour_of_their_multiple() -> None:
         named_contour_multiple=("near", 1.2),
     )
     whole_plot = Plot("p", "", "", Axis("a", "", (1, 2)), Axis("b", "", (3, 5)), (cells,), Disclosure.PUBLIC)
-    colours, edge, _ = plotly_figures.draw(whole_plot).data
+    colours, edge, _ = plotly_figures.draw_plot(whole_plot).data
     assert (list(colours.x), list(colours.y)) == ([1.0, 2.0], [3.0, 5.0])
     assert colours.customdata.tolist() == [[15.0, 10.0], [80.0, 20.0]]
     # 80 is eight times the least, and the darkest colour stands for four times and more.
@@ -139,7 +139,7 @@ def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -
         Border("Zero", x, y, gain, Style.CAP),
         Border("Never", x, y, grid_x, Style.CAP),
     )
-    figure = plotly_figures.draw(plot(*items))
+    figure = plotly_figures.draw_plot(plot(*items))
     colours, corner, odd, zero, *labels = figure.data
     assert [corner.name, odd.name, zero.name] == ["Corner", "Odd", "Zero"]
     assert {label.name for label in labels} == {"Odd (label)", "Zero (label)"}
@@ -172,4 +172,4 @@ def test_the_file_of_a_plot_holds_its_own_columns_and_then_those_of_its_items() 
     )
     whole_plot = Plot("p", "", "", Axis("a"), Axis("b"), curves, Disclosure.PUBLIC, own_columns)
     assert dict(whole_plot.columns) == {"own": Y, "x": X, "t": T, "h": HIGH}
-    assert list(plotly_figures.draw(whole_plot).data[0].y) == T
+    assert list(plotly_figures.draw_plot(whole_plot).data[0].y) == T

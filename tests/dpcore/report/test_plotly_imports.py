@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import sys, threading, time
 import numpy as np
@@ -22,6 +24,7 @@ print(list(go.Scatter(x=[1, 2], y=np.array([3.0, 4.0]), customdata=[[5], [6]], t
 SLOW = "import time; time.sleep(0.5)\nclass Series: ...\nclass Index: ...\nclass DataFrame: ...\n"
 
 
+@pytest.mark.long
 def test_a_figure_that_is_drawn_while_pandas_is_imported_waits_for_it(tmp_path):
     """The import is as slow as on a busy machine, so that the figure begins in the middle of it."""
     (tmp_path / "pandas.py").write_text(SLOW, encoding="utf-8")

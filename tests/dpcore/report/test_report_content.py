@@ -260,6 +260,7 @@ def mean_script(source: script.Source, public_only: bool = False) -> str:
     return script_text
 
 
+@pytest.mark.long
 def test_a_script_runs_where_it_says_that_it_is_to_be_put(tmp_path):
     text = mean_script(script.Source(histogram_data(PUBLIC)))
     assert "put it into the folder of Sweet Spot's README" in text

@@ -136,7 +136,7 @@ def test_the_split_in_whole_numbers_is_that_of_the_curves(relation, follows):
     grid = release.choose_rule_grid(mechanism, follows)
     plan = account.plan_rule_noise(mechanism, follows)
     unit = GaussianNoise.for_release(1.0, 2.0, 1e-6).scale * math.sqrt(grid.squared_total_sensitivity)
-    assert unit / integer_sums.GRID_STEPS == pytest.approx(plan.direction_noise_std, rel=1e-5)
+    assert unit / integer_sums.STEPS_PER_BOUND == pytest.approx(plan.direction_noise_std, rel=1e-5)
     assert (
         mechanism.steps * (grid.squared_gradient_sensitivity + grid.squared_count_sensitivity)
         + grid.num_users_unit**2
@@ -241,6 +241,7 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
 
 
 # With a strong signal the minimum is far, and steps grow; with a weak one they hardly do.
+@pytest.mark.long
 @pytest.mark.parametrize(("epsilon", "signal", "grown"), [(0.5, 1.0, 1.2), (20.0, 60.0, 3.0)])
 def test_training_is_the_rule_written_out(epsilon, signal, grown):
     rows = generate_rows(60, informative=2, signal=signal)

@@ -271,6 +271,7 @@ def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
     return result(best, slice(half, runs))
 
 
+@pytest.mark.long
 def test_sampled_users_pay_less_and_never_more_than_asked():
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
     from dp_accounting.rdp import RdpAccountant
@@ -295,6 +296,7 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
         Mechanism(1.0, 1e-5, REPLACE, sampled=0.5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", TRAINED)
 def test_a_step_has_its_share_of_the_users(method, no_noise):
     # One step from 0 without noise: the mean gradient in expectation over 2,000 runs, each entry within 5 of its

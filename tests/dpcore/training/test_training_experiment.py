@@ -205,6 +205,7 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     assert np.isnan(item.users_half_widths)
 
 
+@pytest.mark.long
 def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
     question = replace(
         on_splits(4, 2), cells=account.list_doubled_cells(6, includes_output_perturbation=True)
@@ -336,7 +337,7 @@ def test_the_descent_without_noise_splits_the_excess():
 def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch):
     question = on_splits()
     all_references = experiment.compute_references(question)
-    monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 10)
+    monkeypatch.setattr(experiment, "MAX_FIRST_LOOK_ROWS", 10)
     once = experiment.compute_references(question)
     for name in ("scores_without_privacy", "guessing_scores"):
         assert getattr(once, name) == pytest.approx(getattr(all_references, name))
@@ -348,6 +349,7 @@ def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch)
         )
 
 
+@pytest.mark.long
 def test_a_first_look_has_the_noise_of_everybody():
     rows = generate_rows(9_000, informative=2)
     cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.SMOOTH, 60.0))
@@ -375,6 +377,7 @@ def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
     return 0.5 * np.sum(eigenvalues * ((start_share * optimum) ** 2 + variance * noise_gain))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("average", Average)
 @pytest.mark.parametrize("relation", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_VALUES])
 def test_the_excess_formula_against_runs(average, relation):

@@ -32,6 +32,7 @@ def table() -> pd.DataFrame:
     return frame
 
 
+@pytest.mark.long
 def test_one_class_stands_against_the_rest_in_rows_answer_and_program(tmp_path, monkeypatch, capsys):
     frame = table()
     answer = ss.training_bound(frame, **SETTINGS, positive=NASTY)

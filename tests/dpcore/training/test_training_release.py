@@ -48,12 +48,12 @@ def test_whole_numbers_are_the_gradient_on_the_grid():
     mechanism = Mechanism(1.0, 1e-5, clip=0.3)
     theta = np.array([3.0, -1.0, 0.5])
     gradients = integer_sums.round_gradients(rows, mechanism, 2.5, theta) * (
-        2.5 * 0.3 / integer_sums.GRID_STEPS
+        2.5 * 0.3 / integer_sums.STEPS_PER_BOUND
     )
     slopes = -1 / (1 + np.exp(rows.signed_features @ theta))
     exact = np.maximum(slopes, -0.3)[:, None] * rows.signed_features  # rows have norm 1
     exact *= compute_smooth_weights(rows.sizes, 2.5)[rows.user_codes][:, None]
-    assert gradients == pytest.approx(exact, abs=2.5 * 0.3 / integer_sums.GRID_STEPS)
+    assert gradients == pytest.approx(exact, abs=2.5 * 0.3 / integer_sums.STEPS_PER_BOUND)
     assert np.all(np.abs(gradients) <= np.abs(exact) * (1 + 1e-12))
     far = integer_sums.compute_slopes_exactly(LossKind.LOGISTIC, np.array([-1e4, 0.0, 1e4]))
     assert far.tolist() == [-1.0, -0.5, 0.0]
@@ -77,7 +77,7 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     # it but above ρ; all steps and the sum of weights count.
     squared_weights, weight_step = release._choose_weight_grid(mechanism, bound, rows.num_users)
     steps = 7 * release._compute_squared_sensitivity(mechanism) + squared_weights
-    rho = steps / (2 * (model.noise_std / (bound / integer_sums.GRID_STEPS)) ** 2)
+    rho = steps / (2 * (model.noise_std / (bound / integer_sums.STEPS_PER_BOUND)) ** 2)
     assert rho < 1.5 <= rho + 2 * math.sqrt(rho * math.log(1e6))
     if squared_weights:
         for one, other in ((1, 30), (3, 4), (30, 1)):

@@ -36,14 +36,14 @@ from pages.data_owners import contents, question, upload
 from pages.shared.base import keys
 from pages.shared.report import report_content
 from tests.pages.driving import (
-    address_of,
     check,
     errors,
-    figure_keys,
     finish,
+    list_figure_keys,
     open_app,
     open_tab,
     raw_texts,
+    read_address,
     shown_texts,
 )
 from tests.pages.reporting import REPORT_TIME
@@ -199,7 +199,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
 def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     found = solve_owners(**PERSONAL)
     whole = plots.plot_regime_map(found)
-    drawn = plotly_figures.draw(whole)
+    drawn = plotly_figures.draw_plot(whole)
     names = [trace.name for trace in drawn.data]
     assert names[1:3] == ["No guarantee here", "Not covered: ε > 10 or δ ≥ 1/n"]
     assert {"Joint privacy begins to pay", "Full privacy begins to pay"} <= set(names)
@@ -207,7 +207,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     assert (you.x[0], you.y[0]) == (64.0, 1.0)
     np.testing.assert_array_equal(drawn.data[0].z, found.regime_map.regimes.astype(np.float32))
     assert len(drawn.layout.annotations) == 3
-    same = plotly_figures.draw(plots.plot_regime_map(solve_owners()))
+    same = plotly_figures.draw_plot(plots.plot_regime_map(solve_owners()))
     assert "Joining begins to pay" in [trace.name for trace in same.data]
     outside = plots.plot_regime_map(solve_owners(owners=10**6)).items[-1]
     assert (outside.name, outside.x) == ("You (outside the map)", 1e4)
@@ -282,7 +282,7 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     for runs in (1, 3):
         study_result = make_study_result(runs)
         study_result.accuracies_by_form[Form.JOINT][0, 0, 0] = 0.66
-        figure = plotly_figures.draw(plots.plot_accuracy(study_result))
+        figure = plotly_figures.draw_plot(plots.plot_accuracy(study_result))
         assert [trace.name for trace in figure.data][1:3] == [
             "Joint privacy, ε = 0.25",
             "Joint privacy, ε = 1",
@@ -299,7 +299,7 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     )
     accuracy = plots.plot_accuracy(single)
     assert all(isinstance(item, Bars) for item in accuracy.items)
-    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.draw(accuracy).data}
+    bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.draw_plot(accuracy).data}
     assert (len(bars), bars["Joint privacy, ε = 1"], next(reversed(bars))) == (7, 0.9, "Alone")
     table = plots.tabulate_accuracy(make_study_result())
     assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
@@ -378,7 +378,7 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     check(app.selectbox(key="data_owners.personal_part").set_value(PersonalPart.NOTHING).run())
     assert "29 owners of 1,000 records each" in shown_texts(app)
     assert answer.CAVEAT not in raw_texts(app)
-    assert "owners_map" in figure_keys(app)
+    assert "owners_map" in list_figure_keys(app)
     check(app.number_input(key="data_owners.owners").set_value(20.0).run())
     assert "## Train alone: joining does not pay for 20 owners." in raw_texts(app)
     for tab in ("Bounds", "Unequal owners", "Downloads", "How this is computed"):
@@ -389,7 +389,7 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     check(app.run())
     check(app.button(key="owners_train").click().run())
     app = finish(app, "data_owners.training_job")
-    assert "owners_accuracy" in figure_keys(app)
+    assert "owners_accuracy" in list_figure_keys(app)
     assert "**Joint privacy against full privacy:** above in 1 of 1" in raw_texts(app)
     open_tab(app, "data_owners", "Downloads")
     assert "accuracies of the last training. Their label: *public input*" in shown_texts(app)
@@ -399,13 +399,13 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     # A table of one's own: its accuracies are as private as it is, and those of the digits are gone.
     app.session_state["data_owners.train_on"] = RecordSource.UPLOAD
     check(app.run())
-    assert "owners_accuracy" not in figure_keys(app)
+    assert "owners_accuracy" not in list_figure_keys(app)
     app.session_state["data_owners.loaded"] = make_own_table()
     check(app.run())
     assert "30 records of 2 owners" in shown_texts(app)
     check(app.button(key="owners_train").click().run())
     app = finish(app, "data_owners.training_job")
-    assert "owners_accuracy" in figure_keys(app)
+    assert "owners_accuracy" in list_figure_keys(app)
     assert "Do not publish" in raw_texts(app)
     # One relation for each: the training's own, and what its ε is by the one of the bounds.
     assert "whose records are zeroed" in shown_texts(app)
@@ -418,15 +418,15 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     app.session_state["data_owners.unit"] = Unit.RECORD
     open_tab(app, "data_owners", "Downloads")
     assert "owners_report_public_html" in {button.key for button in app.get("download_button")}
-    assert {"owners", "records"} & set(address_of(app)) == set()
+    assert {"owners", "records"} & set(read_address(app)) == set()
     check(app.number_input(key="data_owners.owners").set_value(0.5).run())
     assert "The number of owners n must be a whole number" in errors(app)
-    assert "owners_map" not in figure_keys(app)
+    assert "owners_map" not in list_figure_keys(app)
     check(app.number_input(key="data_owners.owners").set_value(30.0).run())
     app.session_state["data_owners.source"] = OwnersSource.DATA
     app.session_state["data_owners.unit"] = Unit.OWNER
     open_tab(app, "data_owners", "Unequal owners")
-    assert "owners_cap" in figure_keys(app)
+    assert "owners_cap" in list_figure_keys(app)
     assert app.session_state[keys.PAGE_PARAMETERS].source is OwnersSource.DATA
     app.session_state["data_owners.unit"] = Unit.USER
     app.session_state["data_owners.records_per_user"] = 1e9

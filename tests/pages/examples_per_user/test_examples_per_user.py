@@ -30,7 +30,17 @@ from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
 from dpcore.examples_per_user.owners import Ownership, generate_ownership, select_most_records
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 from pages.shared.session import session
-from tests.pages.driving import chart, check, errors, finish, go, metrics_of, open_app, open_tab, shown_texts
+from tests.pages.driving import (
+    chart,
+    check,
+    errors,
+    finish,
+    go,
+    list_metrics,
+    open_app,
+    open_tab,
+    shown_texts,
+)
 
 PAGE = "User-level DP-SGD"
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
@@ -54,7 +64,7 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
     app = finish(open_app(PAGE), "examples_per_user.exact_job")
     texts = shown_texts(app)
     assert answer.headline in texts
-    text = " ".join(str(metric) for metric in metrics_of(app))
+    text = " ".join(str(metric) for metric in list_metrics(app))
     best = answer.solution.best_candidate
     assert wording.number(round_up(best.multiplier), 4) in text
     assert "at most" not in text
@@ -146,6 +156,7 @@ def test_the_choice_says_that_nothing_is_proved(answer: Answer) -> None:
     assert "estimate" in content["answer"]["proof"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("way", "bound", "rate"),
     [(Sampling.USERS, 8, 0.1), (Sampling.EXAMPLES, 3, 0.1), (Sampling.EXAMPLES, 2, 1.0)],
@@ -168,6 +179,7 @@ def run_program(text: str) -> dict[str, Any]:
     return space
 
 
+@pytest.mark.long
 def test_a_page_of_other_data_begins_with_their_own_search() -> None:
     app = finish(
         open_app(PAGE, link="1", data="requests-commits", epsilon="2"), "examples_per_user.exact_job"
@@ -219,13 +231,14 @@ def test_no_row_decides_how_a_program_of_a_library_ends(
     assert "bincount(user).max()\n" not in text  # The largest number of examples of a user is not printed.
 
 
+@pytest.mark.long
 def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown() -> None:
     app = open_app(PAGE, link="1", data="shop-events", epsilon="1")
     open_tab(app, "examples_per_user", "Several owners")
     app = finish(app, "examples_per_user.owners_job", "examples_per_user.exact_job")
     pairs = samples.load("shop-events").pairs
     kept = select_most_records(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
-    texts = shown_texts(app) + " ".join(str(metric) for metric in metrics_of(app))
+    texts = shown_texts(app) + " ".join(str(metric) for metric in list_metrics(app))
     assert wording.number(kept.num_kept) in texts
     assert "does not protect that somebody is there" in texts
     check(app.number_input(key="examples_per_user.owners_bound").set_value(0.5).run())

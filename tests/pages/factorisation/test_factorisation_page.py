@@ -34,14 +34,14 @@ from pages.shared.base import keys
 from pages.shared.screen import layout
 from pages.shared.server import access
 from tests.pages.driving import (
-    answer_of,
     chart,
     check,
     errors,
-    figure_keys,
     finish,
-    on_data,
+    list_figure_keys,
     open_app,
+    open_on_dataset,
+    read_number,
     shown_texts,
     trace,
     work_waits_for_stop,
@@ -235,7 +235,7 @@ def trained() -> AppTest:
     """One session on a small table, trained."""
     app = open_app(PAGE, **LINK)
     assert app.session_state[keys.LINK_PROBLEMS] == ()
-    assert figure_keys(app) == ["factorisation_shares"]
+    assert list_figure_keys(app) == ["factorisation_shares"]
     assert "Not trained yet: noise on the rarest" in shown_texts(app)
     check(app.button(key="factorisation_train_job_start").click().run())
     return finish(app, JOB)
@@ -245,13 +245,14 @@ def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
     core_answer = answer.build_answer(None, PARAMETERS)
     expected = core_answer.solution
     assert core_answer.headline in shown_texts(trained)
-    shown = answer_of(trained, "factorisation_card")
+    shown = read_number(trained, "factorisation_card")
     assert (shown["label"], shown["value"]) == (core_answer.numbers[0].label, core_answer.numbers[0].text)
-    assert figure_keys(trained)[0] == "factorisation_errors"
+    assert list_figure_keys(trained)[0] == "factorisation_errors"
     drawn = trace(chart(trained, "factorisation_errors"), ModelKind.ADAPTIVE.value)[1]
     assert drawn == pytest.approx(expected.result.summarise(ModelKind.ADAPTIVE).means[:, 0])
 
 
+@pytest.mark.long
 def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest) -> None:
     for tab in TABS:
         trained.session_state[QUESTION.get_key("tabs")] = tab
@@ -261,15 +262,16 @@ def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest
     assert "ε = 5 is the nearest trained to yours" in shown_texts(trained)
     check(trained.number_input(key=QUESTION.get_key("max_items")).set_value(7.0).run())
     assert "The last training was for other settings." in shown_texts(trained)
-    assert figure_keys(trained)[0] == "factorisation_shares"
+    assert list_figure_keys(trained)[0] == "factorisation_shares"
     check(trained.number_input(key=QUESTION.get_key("max_items")).set_value(0.0).run())
     assert "must be a whole number between 1 and 1,000,000; got 0" in errors(trained)
-    assert not figure_keys(trained)
+    assert not list_figure_keys(trained)
     check(trained.number_input(key=QUESTION.get_key("max_items")).set_value(100.0).run())
     check(trained.number_input(key=keys.EPSILON).set_value(1.0).run())
-    assert figure_keys(trained)[0] == "factorisation_errors"
+    assert list_figure_keys(trained)[0] == "factorisation_errors"
 
 
+@pytest.mark.long
 def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     job = QUESTION.get_key("implicit_job")
     trained.session_state[QUESTION.get_key("tabs")] = "Implicit feedback"
@@ -279,23 +281,24 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     population = replace(PARAMETERS.population, choice_spread=CHOICE_SPREAD)
     expected = run(select_choices(population.draw(np.random.default_rng(1))), PARAMETERS.choice_study)
     assert words.write_comparison(expected, 1.0) in shown_texts(trained)
-    assert "factorisation_recall" in figure_keys(trained)
+    assert "factorisation_recall" in list_figure_keys(trained)
     check(trained.number_input(key=QUESTION.get_key("unobserved")).set_value(2.0).run())
     assert "These results are for earlier settings" in shown_texts(trained)
     check(trained.number_input(key=QUESTION.get_key("unobserved")).set_value(0.5).run())
     # What was trained on ratings of one's own is not shown beside generated ones.
     assert "do not publish" not in shown_texts(trained).lower()
-    assert "factorisation_recall" in figure_keys(trained)
+    assert "factorisation_recall" in list_figure_keys(trained)
     done = trained.session_state[job]
     public, done.request = done.request, ("digest of private ratings", done.request[1])
     del trained.session_state[f"{job}_earlier"]
     check(trained.run())
-    assert "factorisation_recall" not in figure_keys(trained)
+    assert "factorisation_recall" not in list_figure_keys(trained)
     done.request = public
 
 
+@pytest.mark.long
 def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:
-    app = on_data(build_rated_dataset(Disclosure.PUBLIC), PAGE)
+    app = open_on_dataset(build_rated_dataset(Disclosure.PUBLIC), PAGE)
     app.session_state[QUESTION.get_key("tabs")] = "Implicit feedback"
     app.session_state[QUESTION.get_key("repeats")] = 1.0
     app.session_state[QUESTION.get_key("chosen_from")] = 6.0
@@ -306,23 +309,23 @@ def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:
 
 
 def test_gradient_steps_show_their_fields_and_their_noise(trained: AppTest) -> None:
-    before = answer_of(trained, "factorisation_card")["label"]
+    before = read_number(trained, "factorisation_card")["label"]
     check(trained.segmented_control(key=QUESTION.get_key("algorithm")).set_value(Algorithm.DESCENT).run())
     check(trained.number_input(key=QUESTION.get_key("steps")).set_value(8.0).run())
-    card_answer = answer_of(trained, "factorisation_card")
+    card_answer = read_number(trained, "factorisation_card")
     # Four times as many releases in a sweep as sums and vectors are: twice the noise of 79.5 at k = 100.
     assert (card_answer["label"], card_answer["value"]) == ("Noise s on each sum", "159")
     check(trained.segmented_control(key=QUESTION.get_key("algorithm")).set_value(Algorithm.STATISTICS).run())
-    assert answer_of(trained, "factorisation_card")["label"] == before
+    assert read_number(trained, "factorisation_card")["label"] == before
 
 
 def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = on_data(build_rated_dataset(Disclosure.PRIVATE), PAGE)
+    app = open_on_dataset(build_rated_dataset(Disclosure.PRIVATE), PAGE)
     assert "What range can a rating have?" in shown_texts(app)
-    assert not figure_keys(app)
+    assert not list_figure_keys(app)
     check(app.number_input(key=QUESTION.get_key("lowest")).set_value(0.5).run())
     check(app.number_input(key=QUESTION.get_key("highest")).set_value(5.0).run())
-    assert figure_keys(app) == ["factorisation_shares"]
+    assert list_figure_keys(app) == ["factorisation_shares"]
     assert "Do not publish" in shown_texts(app)
     # Stopped at its first sign of progress: what was finished is a result, here nothing.
     work_waits_for_stop(monkeypatch)
@@ -333,12 +336,12 @@ def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch:
     assert isinstance(done, StudyResult)
     assert not done.is_finished
     assert not errors(app)
-    assert figure_keys(app) == ["factorisation_shares"]
+    assert list_figure_keys(app) == ["factorisation_shares"]
 
 
 def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
     names = tuple(f"diary {number}" for number in range(40))
-    app = on_data(replace(build_rated_dataset(Disclosure.PRIVATE), task_names=names), PAGE)
+    app = open_on_dataset(replace(build_rated_dataset(Disclosure.PRIVATE), task_names=names), PAGE)
     app.session_state[QUESTION.get_key("lowest")], app.session_state[QUESTION.get_key("highest")] = 0.5, 5.0
     app.session_state[QUESTION.get_key("repeats")] = 1.0
     check(app.run())
@@ -358,15 +361,15 @@ def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
 def test_train_again_and_stop_keeps_the_earlier_result(
     trained: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    card_answer_before = answer_of(trained, "factorisation_card")
+    card_answer_before = read_number(trained, "factorisation_card")
     with monkeypatch.context() as patched:
         work_waits_for_stop(patched)
         check(trained.button(key="factorisation_train_job_start").click().run())
         check(trained.button(key=f"{JOB}_stop").click().run())
         finish(trained, JOB)
     assert not trained.session_state[JOB].result.is_finished
-    assert figure_keys(trained)[0] == "factorisation_errors"
-    assert answer_of(trained, "factorisation_card") == card_answer_before
+    assert list_figure_keys(trained)[0] == "factorisation_errors"
+    assert read_number(trained, "factorisation_card") == card_answer_before
 
 
 def test_a_public_demo_limits_what_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,4 +377,4 @@ def test_a_public_demo_limits_what_is_trained(monkeypatch: pytest.MonkeyPatch) -
     app = open_app(PAGE, link="1", num_users="3000", num_items="600", ratings_per_user="250", repeats="9")
     assert "this public demo generates at most 600,000 ratings" in errors(app).replace("This", "this")
     assert "trains at most 3 seeds" in errors(app)
-    assert not figure_keys(app)
+    assert not list_figure_keys(app)

@@ -36,16 +36,16 @@ from pages.shared.session import session
 from pages.your_data import contents
 from tests.dpcore.gap_examples.enumeration import build_instance, enumerate_sample_limiting
 from tests.pages.driving import (
-    answer_of,
     chart,
     check,
-    link_of,
-    metrics_of,
+    list_metrics,
     open_app,
     open_tab,
+    read_number,
+    read_shown_link,
     shown_texts,
     trace,
-    with_data,
+    use_dataset,
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
@@ -83,8 +83,8 @@ def assert_data_answer(app: AppTest, problem: mean.MeanProblem) -> None:
         pytest.approx(both.smooth_choice.threshold),
     )
     assert bound_variance / smallest_variance == pytest.approx(both.ratio)
-    assert metrics_of(app)[0].value == wording.percent(both.ratio - 1.0, 3)
-    assert metrics_of(app)[1].value == f"{wording.percent(math.sqrt(both.ratio) - 1.0, 3)} more"
+    assert list_metrics(app)[0].value == wording.percent(both.ratio - 1.0, 3)
+    assert list_metrics(app)[1].value == f"{wording.percent(math.sqrt(both.ratio) - 1.0, 3)} more"
 
 
 def assert_claims_drawn(figure: dict[str, Any], problem: mean.MeanProblem) -> None:
@@ -108,7 +108,7 @@ def test_the_answer_follows_epsilon_and_variance_and_the_bound_axis_stays():
     assert_data_answer(app, mean.MeanProblem(SAMPLE.histogram, setting.DEFAULT_EPSILON, 1.0, 0.25))
     assert "For any data set the excess is at most 56.5" in shown_texts(app)
     assert "at most 4" in shown_texts(app)
-    number = answer_of(app, "gap_card")
+    number = read_number(app, "gap_card")
     assert number["copied"] == number["value"] == f"19.9{wording.PERCENT}"
     before = chart(app, "gap_data")["layout"]
     check(app.segmented_control(key="gap_examples.variance_source").set_value("Entered").run())
@@ -141,7 +141,7 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
 def test_the_range_of_good_caps_is_what_it_says():
     view = build_gap_answer(SAMPLE.histogram).solution
     problem, (low, high) = view.comparison.problem, view.near_optimal_caps
-    allowed = 1.05**2 * view.comparison.cap_choice.variance
+    allowed = 1.05**2 * view.comparison.cap_choice.squared_error
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
     assert np.all(mean.capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
 
@@ -149,10 +149,10 @@ def test_the_range_of_good_caps_is_what_it_says():
 def test_private_data_are_labelled_and_stay_out_of_the_link():
     histogram = ContributionHistogram([1, 9, 77], [40, 23, 11])
     private = Dataset("h.csv", "a table of counts", Disclosure.PRIVATE, histogram)
-    app = check(with_data(open_app(QUESTION.title), private).run())
+    app = check(use_dataset(open_app(QUESTION.title), private).run())
     assert_data_answer(app, mean.MeanProblem(histogram, setting.DEFAULT_EPSILON, 1.0, 0.25))
     assert "do not publish" in shown_texts(app).lower()
-    link = link_of(app)
+    link = read_shown_link(app)
     assert "data=upload" in link
     assert "77" not in link
 
@@ -197,6 +197,7 @@ def test_any_noise_stays_under_its_envelope():
     assert read_point(app, "gap_any_noise", f"Largest of all: {BEST:.5f}")[1] == pytest.approx(BEST)
 
 
+@pytest.mark.long
 def test_regression_shows_the_exact_ratio():
     app = open_step(open_app(QUESTION.title), "Regression")
     check(app.select_slider(key="gap_examples.regression_g").set_value(8).run())
@@ -226,6 +227,7 @@ def choose_example(app: AppTest, example: int) -> None:
     check(app.segmented_control(key="gap_examples.example").set_value(words).run())
 
 
+@pytest.mark.long
 def test_a_link_sets_every_step():
     parameters = GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3)
     app = open_app(QUESTION.title, link="1", **to_fields(parameters))

@@ -36,10 +36,10 @@ from tests.pages.driving import (
     errors,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_metrics,
     open_app,
     read_answer,
+    read_shown_link,
     shown_texts,
     trace,
 )
@@ -123,7 +123,7 @@ def assert_answer(app: AppTest, problem: optimal_cap.BiasProblem) -> None:
     """The page shows the answer of this problem, in the figure and behind the answer."""
     assert_drawn(lambda name: trace(chart(app, "learning_bound"), name), problem)
     best = optimal_cap.find_best_cap(problem)
-    assert [metric.value for metric in metrics_of(app)] == [
+    assert [metric.value for metric in list_metrics(app)] == [
         wording.counted(best.max_contributions, "row"),
         *(
             wording.number(item)
@@ -136,19 +136,20 @@ def assert_answer(app: AppTest, problem: optimal_cap.BiasProblem) -> None:
 @pytest.mark.parametrize("name", ["online-retail-lines", "shop-events", "requests-commits"])
 def test_the_page_opens_where_a_cap_matters(name):
     histogram = samples.load(name).histogram
-    best = optimal_cap.find_best_cap(LearningParameters(DEFAULT_EPSILON).problem(histogram))
+    best = optimal_cap.find_best_cap(LearningParameters(DEFAULT_EPSILON).build_problem(histogram))
     assert histogram.min_size < best.max_contributions < histogram.max_size
     assert best.users_capped > 0
 
 
+@pytest.mark.long
 def test_fields_and_epsilon_make_the_question_and_leave_the_axes(app):
-    assert_answer(app, LearningParameters(DEFAULT_EPSILON).problem(SAMPLE.histogram))
+    assert_answer(app, LearningParameters(DEFAULT_EPSILON).build_problem(SAMPLE.histogram))
     assert not errors(app)
     before = chart(app, "learning_bound")["layout"]
     caps = []
     for epsilon in (0.01, 10.0):
         check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
-        problem = LearningParameters(epsilon).problem(SAMPLE.histogram)
+        problem = LearningParameters(epsilon).build_problem(SAMPLE.histogram)
         assert_answer(app, problem)
         caps.append(optimal_cap.find_best_cap(problem).cap)
         layout_now = chart(app, "learning_bound")["layout"]
@@ -178,7 +179,7 @@ def test_fields_and_epsilon_make_the_question_and_leave_the_axes(app):
         finite_sample_constant=0.5,
     )
     assert app.session_state[keys.PAGE_PARAMETERS] == expected
-    assert_answer(app, expected.problem(SAMPLE.histogram))
+    assert_answer(app, expected.build_problem(SAMPLE.histogram))
     # They outlive a visit elsewhere.
     go(go(app, "Mean"), PAGE)
     assert app.session_state[keys.PAGE_PARAMETERS] == expected
@@ -194,7 +195,7 @@ def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
         (trace,) = [one for one in figure.data if one.name == name]
         return trace.x, trace.y
 
-    assert_drawn(traced, parameters.problem(COMMITS.histogram))
+    assert_drawn(traced, parameters.build_problem(COMMITS.histogram))
     assert one.plots["learning-bound"]().x.contains(view.best_choice.max_contributions)
     formulae = solution.describe_formulae(parameters)
     assert f"It needs: {term.needs_text[:1].lower()}{term.needs_text[1:]}." in formulae
@@ -215,8 +216,8 @@ def test_private_data_say_what_a_cap_leaks():
     _, private = build_learning_answer(
         LearningParameters(1.0), replace(SAMPLE, disclosure=Disclosure.PRIVATE)
     )
-    assert solution.LEAKS not in public.detail
-    assert solution.LEAKS in private.detail
+    assert solution.LEAK_SENTENCE not in public.detail
+    assert solution.LEAK_SENTENCE in private.detail
     assert private.disclosure is Disclosure.PRIVATE
 
 
@@ -240,7 +241,7 @@ def test_an_own_bound_moves_only_its_marker(app, monkeypatch):
     monkeypatch.setattr(optimal_cap, "find_best_cap", None)
     check(app.number_input(key="learning.own_bound").set_value(9).run())
     assert trace(chart(app, "learning_bound"), "Your own bound")[0] == [9]
-    assert "own_bound=9" in link_of(app)
+    assert "own_bound=9" in read_shown_link(app)
     check(app.number_input(key="learning.own_bound").set_value(None).run())
     assert "Your own bound" not in [t["name"] for t in chart(app, "learning_bound")["data"]]
 
@@ -301,7 +302,7 @@ def test_an_epsilon_is_named_from_which_on_the_sum_is_below_one(app):
     enter_fields(app, epsilon=0.001)
     assert "promises nothing" in shown_texts(app)
     check(app.button(key="learning_epsilon_use").click().run())
-    assert float(metrics_of(app)[1].value) < 1.0
+    assert float(list_metrics(app)[1].value) < 1.0
 
 
 def test_figure_2_is_the_mass_of_uncapped_users():
@@ -320,6 +321,7 @@ def test_figure_2_is_the_mass_of_uncapped_users():
     assert set(drawn) > {f"α = {a:g}" for a in learning_population.FAMILY_ALPHAS}
 
 
+@pytest.mark.long
 def test_figure_3_is_exact_and_the_simulation_lies_over_it(app):
     open_tab(app, "Figure 3")
     app.number_input(key="learning.population_rows").set_value(2000)
@@ -366,6 +368,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(app):
     assert trace(chart(app, "learning_bound"), "Best bound")[0].size == 1
 
 
+@pytest.mark.long
 def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(app):
     finish(open_tab(app, "Cost of privacy"), "learning.cost_job")
     rows, smallest = trace(chart(app, "learning_cost"), "Smallest sum: cost of privacy")
@@ -403,6 +406,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(app
     assert trace(chart(app, "learning_cost"), "Smallest sum: cost of privacy")[0].size == 8
 
 
+@pytest.mark.long
 def test_degenerate_data_are_answered_on_every_tab(app):
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
         tiny = replace(SAMPLE, histogram=ContributionHistogram(sizes, users))
@@ -410,7 +414,7 @@ def test_degenerate_data_are_answered_on_every_tab(app):
         for tab in TABS:
             app.session_state["learning.tabs"] = tab  # Run once: the next tab is the second run.
             assert not errors(check(app.run()))
-        assert_answer(open_tab(app, layout.BEHIND), LearningParameters(1.0).problem(tiny.histogram))
+        assert_answer(open_tab(app, layout.BEHIND), LearningParameters(1.0).build_problem(tiny.histogram))
 
 
 HISTOGRAMS = {

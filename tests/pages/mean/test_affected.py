@@ -6,7 +6,7 @@ import re
 
 from dpcore.common import wording
 from pages.shared.base import keys
-from tests.pages.driving import finish, metrics_of, on_file, shown_texts
+from tests.pages.driving import finish, list_metrics, open_on_file, shown_texts
 
 # Every size from 1 to 30 has a number of users of its own, so that h − 1, h and h + 1 have different users above.
 COUNTS = [size for size in range(1, 31) for _ in range(2 * (31 - size) + 3)]
@@ -17,11 +17,11 @@ EVENTS = ("user_id,amount\n" + "\n".join(
 
 
 def open_page(title: str, content: bytes = TABLE):
-    return on_file(content, title)
+    return open_on_file(content, title)
 
 
 def read_bound(app) -> int:
-    return int(re.match(r"[\d,]+", metrics_of(app)[0].value).group().replace(",", ""))
+    return int(re.match(r"[\d,]+", list_metrics(app)[0].value).group().replace(",", ""))
 
 
 def count_users_above(h: int) -> str:

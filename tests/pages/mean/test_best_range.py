@@ -18,11 +18,11 @@ from tests.pages.driving import (
     check,
     finish,
     go,
-    link_of,
     open_app,
     open_tab,
+    read_shown_link,
     shown_texts,
-    with_data,
+    use_dataset,
     work_waits_for_stop,
 )
 
@@ -97,9 +97,9 @@ def test_no_range_is_offered_that_is_next_to_a_single_value():
     low, high = plots.round_outward(fine_one.best_range)
     assert low <= fine_one.best_range.lower < fine_one.best_range.upper <= high
     # Rounding costs next to nothing.
-    rounded = WeightedRows(ValueRangeProblem(SHOP.values, 1.0), fine_one.weighted_rows.threshold).error_parts(
-        low, high
-    )
+    rounded = WeightedRows(
+        ValueRangeProblem(SHOP.values, 1.0), fine_one.weighted_rows.threshold
+    ).compute_error_parts(low, high)
     assert float(rounded.error) <= 1.02 * fine_one.best_range.error
 
 
@@ -129,8 +129,9 @@ def test_hostile_values_are_drawn_or_refused_in_words():
                 assert np.all(np.isfinite(plot.columns["error"]))
 
 
+@pytest.mark.long
 def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
-    app = check(with_data(open_app("Mean"), SHOP).run())
+    app = check(use_dataset(open_app("Mean"), SHOP).run())
     app.session_state["mean.tabs"] = "Range"
     app = finish(check(app.run()), "mean.range_search")
     texts = shown_texts(app)
@@ -145,7 +146,7 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     assert app.session_state["quantile.high"] == high
 
     secret = dataclasses.replace(SHOP, disclosure=Disclosure.PRIVATE)
-    app = check(with_data(open_app("Mean"), secret).run())
+    app = check(use_dataset(open_app("Mean"), secret).run())
     app.number_input(key="mean.lower").set_value(0.0)
     app.number_input(key="mean.upper").set_value(100.0)
     app.session_state["mean.tabs"] = "Range"
@@ -153,12 +154,13 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     assert "a private look" in shown_texts(app)
     assert not [button for button in app.button if button.key == "mean_lower_upper_use"]
     assert [button for button in app.button if button.key == "private_range_ask"]
-    assert f"{high}" not in link_of(app)
+    assert f"{high}" not in read_shown_link(app)
 
 
+@pytest.mark.long
 def test_a_search_that_is_stopped_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch):
     work_waits_for_stop(monkeypatch)
-    app = check(with_data(open_app("Mean"), SHOP).run())
+    app = check(use_dataset(open_app("Mean"), SHOP).run())
     app = open_tab(app, "mean", "Range")
     assert "Best range and bound" not in shown_texts(app)
     assert not [button for button in app.button if button.key == "mean_lower_upper_use"]

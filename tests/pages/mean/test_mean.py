@@ -30,18 +30,18 @@ from pages.shared.fields import setting
 from pages.shared.figures import figures
 from pages.shared.session import session
 from tests.pages.driving import (
-    answer_of,
     chart,
     check,
     errors,
     go,
-    link_of,
     open_app,
     open_tab,
     read_answer,
+    read_number,
+    read_shown_link,
     shown_texts,
     trace,
-    with_data,
+    use_dataset,
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
@@ -84,16 +84,16 @@ def assert_answer(app, problem: mean.MeanProblem) -> None:
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     figure = chart(app, "mean_error")
     ((x,), (y,)) = trace(figure, "Best bound")
-    assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.variance)))
+    assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.squared_error)))
     ((x,), (y,)) = trace(figure, "Best smooth weights")
-    assert (x, y) == (pytest.approx(smooth.threshold), pytest.approx(math.sqrt(smooth.variance)))
+    assert (x, y) == (pytest.approx(smooth.threshold), pytest.approx(math.sqrt(smooth.squared_error)))
     # At large bounds noise can leave the range, and the step that moves the mean into it changes the error a little:
     # `test_moved_mean.py` has that change.
     bounds, errors_drawn = trace(figure, "Total, bounded rows")
     assert errors_drawn == pytest.approx(np.sqrt(mean.capped_variance(problem, bounds)), rel=2e-3)
     bounds, errors_drawn = trace(figure, "Total, smooth weights")
     assert errors_drawn == pytest.approx(np.sqrt(mean.smooth_variance(problem, bounds)), rel=2e-3)
-    card_answer = answer_of(app, "mean_card")
+    card_answer = read_number(app, "mean_card")
     assert card_answer["value"] == wording.counted(cap.max_contributions, "row")
     assert card_answer["copied"] == str(cap.max_contributions)
     assert card_answer["error"][1] == wording.number(cap.standard_error)
@@ -118,7 +118,7 @@ def choose_options(app, **fields):
 
 def open_with_data(dataset: Dataset, **fields):
     """The page with these data; private ones get a range, without which nothing is answered."""
-    app = check(with_data(open_app("Mean"), dataset).run())
+    app = check(use_dataset(open_app("Mean"), dataset).run())
     return enter_fields(app, **fields) if fields else app
 
 
@@ -184,17 +184,19 @@ def test_the_error_is_that_on_the_clamped_values_of_this_table():
     choose_options(app, likeness="Assumed")
     check(app.slider(key="mean.user_share").set_value(0.5).run())
     assert_answer(app, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=0.5))
-    assert {"target=population", "likeness=entered", "user_share=0.5"} <= set(re.split("[?&]", link_of(app)))
+    assert {"target=population", "likeness=entered", "user_share=0.5"} <= set(
+        re.split("[?&]", read_shown_link(app))
+    )
 
 
 def test_the_source_of_the_variance_follows_the_data_until_the_person_chooses():
     app = open_app("Mean")  # Counts only, seen first: nothing to take a variance from.
     assert app.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
-    check(with_data(app, SHOP).run())
+    check(use_dataset(app, SHOP).run())
     assert app.session_state["mean.variance_source"] is VarianceSource.FROM_VALUES
     assert_answer(app, build_values_problem(SHOP, EPSILON, 0.0, 100.0))
     choose_options(app, variance_source="Worst case")
-    check(with_data(app, dataclasses.replace(SHOP, name="again")).run())
+    check(use_dataset(app, dataclasses.replace(SHOP, name="again")).run())
     assert app.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
     assert_answer(app, replace_share(build_counts_problem(SHOP.histogram, EPSILON, 100.0, 2_500.0), SHOP))
 
@@ -213,7 +215,7 @@ def test_what_independence_hides_is_said_and_drawn():
     assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
     (trace,) = [
         t
-        for t in plotly_figures.draw(made.plots["mean-shift"]()).data
+        for t in plotly_figures.draw_plot(made.plots["mean-shift"]()).data
         if t.name == "Bounded mean minus plain mean"
     ]
     assert trace.y[np.flatnonzero(trace.x == cap)] == pytest.approx([shift])
@@ -257,18 +259,19 @@ def test_the_facts_of_the_card_by_hand():
 def test_weights_are_drawn_against_the_size_of_the_user():
     _, made = build_mean_answer(SAMPLE, MeanParameters(1.0))
     (trace,) = [
-        t for t in plotly_figures.draw(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
+        t for t in plotly_figures.draw_plot(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
     ]
     h = mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
     kept = float(np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)))
     assert trace.y == pytest.approx(np.minimum(h, trace.x) / (trace.x * kept) * SAMPLE.histogram.num_rows)
 
 
+@pytest.mark.long
 def test_every_tab_answers_on_degenerate_data_and_without_values():
     app = open_app("Mean")
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
         histogram = ContributionHistogram(sizes, users)
-        with_data(app, Dataset("few", "", Disclosure.PRIVATE, histogram))
+        use_dataset(app, Dataset("few", "", Disclosure.PRIVATE, histogram))
         enter_fields(app, lower=0.0, upper=1.0)  # Of private data nobody has, until now.
         for tab in TABS:
             open_tab(app, "mean", tab)
@@ -313,7 +316,7 @@ def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost():
     check(app.button(key="mean_undo").click().run())
     assert read_entered(app) == [0.7, 0.0, 1.0]
     assert not errors(app)
-    enter_fields(with_data(app, SECRET), lower=5.0, upper=1.0)
+    enter_fields(use_dataset(app, SECRET), lower=5.0, upper=1.0)
     assert errors(app)
     assert not [button for button in app.button if button.key == "mean_undo"]
 
@@ -326,7 +329,7 @@ def test_private_values_begin_without_a_range_and_nothing_is_answered_before_the
     assert read_entered(app)[1:] == [None, None]
     assert "**What range can a value have?** Enter L and U" in shown_texts(app)
     assert has_no_answer(app)
-    assert "lower" not in link_of(app)
+    assert "lower" not in read_shown_link(app)
     enter_fields(app, lower=0.0)
     assert "Enter U, from what you know of the quantity" in shown_texts(app)
     assert has_no_answer(app)
@@ -355,7 +358,7 @@ def test_numbers_from_private_data_say_so_everywhere():
     helps = [button.proto.help for button in app.get("download_button") if button.proto.help]
     assert helps
     assert all("do not publish" in text for text in helps)
-    check(with_data(app, SHOP).run())
+    check(use_dataset(app, SHOP).run())
     assert "do not publish" not in shown_texts(app).lower()
     assert "public" in " ".join(m.value for m in app.sidebar.markdown)
 
@@ -418,6 +421,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     assert choice_data["value_variance_label"] == "public input"
 
 
+@pytest.mark.long
 def test_a_point_outside_the_axes_is_said_and_can_be_brought_in():
     app = open_app("Mean")
     for source in ("Worst case", "Entered"):
@@ -454,7 +458,7 @@ def test_users_clamped_are_answered_on_the_card_and_rows_beside_them():
     choose_options(app, clamp=mean.Clamp.USERS)
     parameters = MeanParameters(EPSILON, 20.0, 70.0, **mean.choose_defaults(SHOP), clamp=mean.Clamp.USERS)
     solution, answer = build_mean_answer(SHOP, parameters)
-    card_answer = answer_of(app, "mean_card")
+    card_answer = read_number(app, "mean_card")
     assert card_answer["value"] == answer.numbers[0].text
     assert card_answer["error"][1] == wording.number(solution.users_solution.standard_error)
     ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
@@ -463,4 +467,4 @@ def test_users_clamped_are_answered_on_the_card_and_rows_beside_them():
         pytest.approx(solution.users_solution.standard_error),
     )
     assert "rows clamped" in shown_texts(app).lower()
-    assert "mean_clamp=users" in link_of(app) or "clamp=users" in link_of(app)
+    assert "mean_clamp=users" in read_shown_link(app) or "clamp=users" in read_shown_link(app)

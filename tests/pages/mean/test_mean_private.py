@@ -25,7 +25,7 @@ from dpcore.mean.moved_mean import measure_caps
 from dpcore.mean.private_counts import PrivateCountsProblem, ReleasedSums
 from pages.shared.fields import setting
 from pages.shared.session import session
-from tests.pages.driving import chart, check, data, errors, link_of, open_app, shown_texts, trace
+from tests.pages.driving import chart, check, data, errors, open_app, read_shown_link, shown_texts, trace
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 SHOP = samples.load("shop-events")
@@ -47,7 +47,7 @@ def shop_problem(epsilon=1.0, release=ReleasedSums.PAIR):
 
 def measure_error(problem):
     """The error of the best cap after the mean is moved into its range."""
-    return math.sqrt(float(measure_caps(problem, mean.best_cap(problem).max_contributions).variance))
+    return math.sqrt(float(measure_caps(problem, mean.best_cap(problem).max_contributions).squared_error))
 
 
 def open_shop(epsilon="1"):
@@ -78,7 +78,7 @@ def test_the_switch_moves_curves_card_and_assumptions():
     assert all(assumption in texts for assumption in private_counts.ASSUMPTIONS)
     assert mean.ASSUMPTIONS[0] not in texts
     assert private_counts.ERROR_APPROXIMATION_NAME in texts
-    assert "counts=private" in link_of(app)
+    assert "counts=private" in read_shown_link(app)
     check(app.segmented_control(key="mean.counts").set_value("Public").run())
     assert mean.ASSUMPTIONS[0] in shown_texts(app)
     assert "delta method" not in shown_texts(app)
@@ -123,7 +123,7 @@ def test_bound_error_and_program_follow_the_program_and_its_noise():
     assert (x, y) == (best.max_contributions, pytest.approx(measure_error(problem)))
     assert problem.noise_sentence in shown_texts(app)
     # The link opens the same again.
-    again = open_app("Mean", **dict(parse_qsl(link_of(app).partition("?")[2])))
+    again = open_app("Mean", **dict(parse_qsl(read_shown_link(app).partition("?")[2])))
     assert trace(chart(again, "mean_error"), "Best bound") == trace(chart(app, "mean_error"), "Best bound")
 
 

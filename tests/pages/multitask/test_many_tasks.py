@@ -51,10 +51,10 @@ from tests.pages.driving import (
     errors,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_metrics,
     open_app,
     read_answer,
+    read_shown_link,
     shown_texts,
     trace,
 )
@@ -118,7 +118,7 @@ def build_answer_of(solution: MultitaskSolution, data=WITHOUT) -> Answer:
 
 def read_trace(plot: Plot, name: str) -> tuple[np.ndarray, np.ndarray]:
     """(x, y) of a trace of this name; bars begin at 1."""
-    (plot_trace,) = [trace for trace in plotly_figures.draw(plot).data if trace.name == name]
+    (plot_trace,) = [trace for trace in plotly_figures.draw_plot(plot).data if trace.name == name]
     y = np.asarray(plot_trace.y, dtype=np.float64)
     return np.asarray(plot_trace.x), y + 1.0 if plot_trace.type == "bar" else y
 
@@ -130,11 +130,13 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
     name = f"μ = {rule.exponent:g}"
     buckets = multitask_weights.slice_by_size(chosen, uniform)
     bars = f"{name} (whiskers: best to worst task)"
-    assert read_trace(drawn, bars)[1] == pytest.approx([b.bound_sum / b.reference_bound_sum for b in buckets])
+    assert read_trace(drawn, bars)[1] == pytest.approx(
+        [b.error_bound_sum / b.reference_error_sum for b in buckets]
+    )
     sampled = find_best_uniform_sampling(problem)
     k = round(problem.budget / sampled.task_weights[0] ** 2)
     assert read_trace(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
-        [b.bound_sum / b.reference_bound_sum for b in multitask_weights.slice_by_size(sampled, uniform)]
+        [b.error_bound_sum / b.reference_error_sum for b in multitask_weights.slice_by_size(sampled, uniform)]
     )
     is_advised = rule.exponent == answer.solution.comparison.recommendation[0]
     weights_name = f"{name} (recommended)" if is_advised else name
@@ -219,7 +221,7 @@ def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(app, monk
     monkeypatch.setattr(core, "WeightComparison", None)
     app.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
     check(app.number_input(key="multitask.delta").set_value(1e-8).run())
-    budget = {metric.label: metric.value for metric in metrics_of(app)}["User budget β"]
+    budget = {metric.label: metric.value for metric in list_metrics(app)}["User budget β"]
     assert budget == wording.number(compute_exact_budget(PrivacyTarget(0.1, 1e-8)))
     assert chart(app, "many_tasks_weights") == figure_before
 
@@ -248,6 +250,7 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(app):
     assert "tasks_use_best" not in [button.key for button in app.button]
 
 
+@pytest.mark.long
 def test_every_tab_is_drawn_for_every_source(app):
     enter_fields(app, source=TaskSource.HEAVY_TAILED, zipf_exponent=1.5)
     for loss in Loss:
@@ -292,6 +295,7 @@ def test_a_long_table_keeps_both_ends():
     )
 
 
+@pytest.mark.long
 def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(app, monkeypatch):
     open_tab(app, "Exact optimum")
     assert "Not computed yet" in shown_texts(app)
@@ -348,6 +352,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(app, monkeyp
     assert "would gain a further" not in shown_texts(app)
 
 
+@pytest.mark.long
 def test_private_counts_cost_what_dpcore_says(app):
     enter_fields(
         open_tab(app, "Private counts"), count_share=0.3, count_max_tasks=3, count_covers=False, count_seed=7
@@ -357,7 +362,7 @@ def test_private_counts_cost_what_dpcore_says(app):
     rest = TaskProblem(problem.graph, 0.7 * problem.budget)
     with_slack = WeightRule(0.5).allocate(rest, counts.usable_counts).total_bound
     plain = WeightRule(0.5).allocate(problem).total_bound
-    metrics = {m.label: m.value for m in metrics_of(app)}
+    metrics = {m.label: m.value for m in list_metrics(app)}
     assert metrics["Total bound with n̂ + s"] == f"{wording.number(with_slack / plain)}×"
     assert (
         metrics["Cost factor"]
@@ -395,7 +400,7 @@ def test_tasks_of_private_data_are_taken_and_private(app):
     enter_fields(app, source=TaskSource.DATA)
     assert cards.BADGE_BY_DISCLOSURE[Disclosure.PRIVATE][0] in shown_texts(app)
     assert "release them first" in shown_texts(app)
-    assert "source=data" in link_of(app)
+    assert "source=data" in read_shown_link(app)
     # A name that stands in private rows alone has a number; one of a public list is shown.
     open_tab(app, "Users and tasks")
     assert set(app.dataframe[0].value["Name"]) == {f"task {task}" for task in range(len(private.task_names))}
@@ -451,6 +456,7 @@ def test_a_single_user_has_no_logarithm(app):
     assert "The number of users must be a whole number between 2" in errors(app)
 
 
+@pytest.mark.long
 def test_the_experiment_runs_on_the_page(app):
     enter_fields(app, experiment_epsilons="5", experiment_users=300, experiment_repeats=2, experiment_seed=3)
     open_tab(app, "Experiment")
@@ -476,7 +482,7 @@ def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(c
     assert list(complete.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)
     assert list(complete.columns["users"]) == ordered
-    (line,) = plotly_figures.draw(complete).data
+    (line,) = plotly_figures.draw_plot(complete).data
     # A report holds what is drawn: it stays small.
     assert list(line.x) == list(few.columns["rank"])
     if count <= 3_000:

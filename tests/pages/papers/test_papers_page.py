@@ -8,20 +8,20 @@ from dpcore.data_owners.paper import DIFFERENCES_NOTE
 from dpcore.learning.paper import FIGURES
 from pages.papers import contents
 from pages.shared.base import catalogue, keys
-from tests.pages.driving import check, figure_keys, finish, open_app, shown_texts
+from tests.pages.driving import check, finish, list_figure_keys, open_app, shown_texts
 
 FIGURE = FIGURES[1].key
 
 
 def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
     app = open_app("Paper comparison")
-    assert figure_keys(app) == ["paper_epasto_table_1_drugs"]
+    assert list_figure_keys(app) == ["paper_epasto_table_1_drugs"]
     check(app.selectbox(key="papers.figure").set_value("huang-table-1").run())
-    assert figure_keys(app) == ["paper_huang_table_1"]
+    assert list_figure_keys(app) == ["paper_huang_table_1"]
     # The reason for a large difference stands beside it, and once more below with the rest.
     assert [m.value for m in app.markdown].count(f"{DIFFERENCES_NOTE.split('. ')[0]}.") == 1
     check(app.selectbox(key="papers.figure").set_value(FIGURE).run())
-    assert figure_keys(app) == ["paper_amin_figure_3a"]
+    assert list_figure_keys(app) == ["paper_amin_figure_3a"]
     assert "Stored results" in shown_texts(app)
     check(app.button(key="compute_amin_figure_3a").click().run())
     app = finish(app, "paper_job_amin_figure_3a")
@@ -29,7 +29,7 @@ def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
     assert "Stored results" not in shown_texts(app)
     check(app.button(key="papers_go").click().run())
     assert app.title[0].value == "Bias curves over τ₀"
-    assert {"learning_figure_3_cost", "paper_amin_figure_3a"} & set(figure_keys(app)) == {
+    assert {"learning_figure_3_cost", "paper_amin_figure_3a"} & set(list_figure_keys(app)) == {
         "paper_amin_figure_3a"
     }
 

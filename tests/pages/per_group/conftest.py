@@ -28,7 +28,7 @@ def answer_from(solution: Any, data: Dataset = SHOP) -> Any:
 
 def draw_plot(solution: Any, key: str = "per-group-error") -> go.Figure:
     """Return a figure of the answer."""
-    return plotly_figures.draw(answer_from(solution).plots[key]())
+    return plotly_figures.draw_plot(answer_from(solution).plots[key]())
 
 
 def read_choice_file(solution: Any, data: Dataset = SHOP) -> Any:

@@ -42,28 +42,28 @@ from pages.shared.report import report_content
 from pages.shared.session import session
 from tests.pages.driving import (
     SHOP_EVENTS,
-    address_of,
     chart,
     check,
     data,
     errors,
     finish,
-    link_of,
-    on_data,
-    on_file,
     open_app,
+    open_on_dataset,
+    open_on_file,
     open_tab,
     raw_texts,
+    read_address,
+    read_shown_link,
     shown_texts,
     trace,
-    with_data,
+    use_dataset,
     work_waits_for_stop,
 )
 from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
 from tests.pages.reporting import (
     REPORT_TIME,
-    answer_of_script,
     assert_script_has_what_the_page_has,
+    run_and_read_answer,
     run_script,
 )
 
@@ -108,6 +108,7 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: Any) -> 
     assert not inside[high]
 
 
+@pytest.mark.long
 def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there() -> None:
     for statistic in Statistic:
         view = solve(SHOP, build_parameters(statistic))
@@ -147,6 +148,7 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> 
     assert problem.combine_errors(of_pair) > rows.vector_choices[0].error
 
 
+@pytest.mark.long
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
     for statistic in (Statistic.ROWS, Statistic.MEAN):
         view = solve(SHOP, build_parameters(statistic, 1e-5))
@@ -310,6 +312,7 @@ def test_only_what_the_data_hold_is_offered() -> None:
     assert inputs.list_statistics(data(replace(plain, rows=None))) == [Statistic.USERS]
 
 
+@pytest.mark.long
 def test_the_page_goes_from_one_question_to_the_next() -> None:
     app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     _, l0, linf = find_best_pair(build_parameters())
@@ -334,7 +337,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
     assert "hold 40 groups" in errors(app)
     check(app.number_input(key="per_group.num_groups").set_value(60.0).run())
     assert not errors(app)
-    assert "num_groups=60" in link_of(app)
+    assert "num_groups=60" in read_shown_link(app)
     check(app.number_input(key="per_group.own_groups").set_value(3.0).run())
     assert "go together" in errors(app)
     check(app.number_input(key="per_group.own_amount").set_value(2.0).run())
@@ -352,6 +355,7 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
     assert data(app).name != session.load_demonstration().name  # It does not take their place.
 
 
+@pytest.mark.long
 def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reduce.dataset, "MAX_PAIRS", 100)
     roles = Roles(TableKind.EVENTS, user="user_id", task="product", value="amount")
@@ -379,7 +383,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert "in proportion to its size" in choice["answer"]["approximate"]
     assert any("the same mixture of pairs" in sentence for sentence in choice["assumptions"])
 
-    app = on_data(dataset, "Group by")
+    app = open_on_dataset(dataset, "Group by")
     assert "Which pairs lie in which group is not known" in shown_texts(app)
     open_tab(app, "per_group", "Downloads")
     assert {"per_group_choice_file", "pair_distribution_file", "per_group_report_html"} <= {
@@ -391,6 +395,7 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     assert "Private groups need the pairs" in errors(app)
 
 
+@pytest.mark.long
 def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
     sizes = group_pairs.summarise_pairs(SHOP.pairs)
     counted = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
@@ -409,14 +414,15 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     assert told.numbers[0].text in html
     assert "Which pairs lie in which group is not known" in html
     assert told.numbers[0].text not in report_content.write_html(of, REPORT_TIME, True)
-    app = on_data(private, "Group by")
-    assert_script_has_what_the_page_has(app, of, answer_of_script(of, tmp_path))
+    app = open_on_dataset(private, "Group by")
+    assert_script_has_what_the_page_has(app, of, run_and_read_answer(of, tmp_path))
     for public_only in (False, True):
         printed = run_script(report_content.write_script(of, REPORT_TIME, public_only), tmp_path)
         for number in told.numbers:
             assert f"{number.label}: {number.text}" in printed
 
 
+@pytest.mark.long
 def test_a_long_search_can_be_stopped_and_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer, "MAX_IMMEDIATE_PAIRS", 0)
     work_waits_for_stop(monkeypatch)
@@ -451,7 +457,7 @@ def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
     headline = f"Keep at most {l0} groups per user, and {linf} rows in each."
     assert headline in shown_texts(app)
     assert (l0, linf) != find_best_pair(build_parameters())[1:]
-    opened = open_app("Group by", **dict(parse_qsl(link_of(app).partition("?")[2])))
+    opened = open_app("Group by", **dict(parse_qsl(read_shown_link(app).partition("?")[2])))
     assert headline in shown_texts(opened)
     check(app.button(key="per_group_card" + keys.CODE_BUTTON_SUFFIX).click().run())
     (program,) = [code.value for code in app.code if "link=" not in code.value]
@@ -460,12 +466,13 @@ def test_the_page_answers_for_the_program_and_opens_with_its_code() -> None:
     assert "BigQuery has no such bound" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
     app = open_app("Group by", link="1", data="shop-events", epsilon="1")
     check(app.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
     assert app.session_state["per_group.upper"] == 100.0
     private = replace(SHOP, name="other.csv", disclosure=Disclosure.PRIVATE)
-    check(with_data(app, private).run())
+    check(use_dataset(app, private).run())
     check(app.selectbox(key="per_group.statistic").set_value(Statistic.MEAN).run())
     assert (app.session_state["per_group.lower"], app.session_state["per_group.upper"]) == (None, None)
     assert "What range can a value have?" in shown_texts(app)
@@ -474,7 +481,7 @@ def test_the_range_of_public_values_is_not_filled_in_for_private_ones() -> None:
 def test_a_public_list_of_groups_reaches_answer_program_and_address() -> None:
     """Beside private data, too: it is written down from what is known, and every release names its groups."""
     rows = [f"u{user},{group}" for user in range(40) for group in ("a", "b'", "c", "d")[: 1 + user % 4]]
-    opened = on_file("\n".join(["user,group", *rows, ""]).encode(), "Group by")
+    opened = open_on_file("\n".join(["user,group", *rows, ""]).encode(), "Group by")
     assert data(opened).is_private
     before = opened.session_state[keys.PAGE_PARAMETERS]
     opened.text_area(QUESTION.get_key("groups")).set_value("a\nb'\nempty").run()
@@ -485,8 +492,8 @@ def test_a_public_list_of_groups_reaches_answer_program_and_address() -> None:
     assert view.problem.totals.tolist() == [40.0, 30.0, 0.0]  # u0, u4, ... have one group, u1, u5, ... two
     program = write(build_answer(data(opened), parameters).code.forms[0][1], Program.OPENDP).text
     assert 'GROUPS: list[str] = ["a", "b\'", "empty"]' in program
-    assert address_of(opened)["groups"] == "a\nb'\nempty"
-    assert dict(parse_qsl(link_of(opened)))["groups"] == "a\nb'\nempty"
+    assert read_address(opened)["groups"] == "a\nb'\nempty"
+    assert dict(parse_qsl(read_shown_link(opened)))["groups"] == "a\nb'\nempty"
     opened.text_area(QUESTION.get_key("groups")).set_value("a\na").run()
     assert "The list of groups has 'a' twice" in errors(opened)
     opened.text_area(QUESTION.get_key("groups")).set_value("").run()

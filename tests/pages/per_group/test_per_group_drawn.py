@@ -16,7 +16,7 @@ from dpcore.common.programs import Program
 from dpcore.common.strict_json import JsonValue
 from dpcore.per_group.answer import answer
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.per_group.private_pair import DrawnPair, PrivatePairProblem
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import NumberPair
 from pages.private_choice import saved
@@ -26,10 +26,10 @@ from tests.pages.driving import (
     confirm,
     go,
     open_app,
+    read_card_texts,
     shown_texts,
     trace,
-    with_data,
-    words_of_numbers,
+    use_dataset,
 )
 from tests.pages.per_group.conftest import SHOP
 
@@ -37,16 +37,16 @@ SECRET = replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIVATE)
 FACTS = ReleaseFacts(0.5, 0.0, Neighbours.ADD_OR_REMOVE_USER, "exponential mechanism")
 
 
-def build_private_pair(statistic: Statistic = Statistic.ROWS, **options: object) -> PrivatePair:
+def build_private_pair(statistic: Statistic = Statistic.ROWS, **options: object) -> DrawnPair:
     unit = 0.25 if statistic is Statistic.SUM else 1.0
     parameters = PerGroupParameters(1.0, statistic, num_groups=60, **options)  # type: ignore[arg-type]
     problem = PrivatePairProblem(parameters, 0.5, 50, unit)
     groups, amounts = problem.candidates
-    return PrivatePair(int(groups[-1]), float(amounts[-1] * unit), FACTS, problem, "product")
+    return DrawnPair(int(groups[-1]), float(amounts[-1] * unit), FACTS, problem, "product")
 
 
 def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
-    app = check(with_data(open_app("Group by"), SECRET).run())
+    app = check(use_dataset(open_app("Group by"), SECRET).run())
     check(app.button(key="per_group_card_draw").click().run())
     assert "paste your public list of groups" in shown_texts(app)
     assert not [button for button in app.button if button.key == "per_group_card_draw_confirm"]
@@ -61,7 +61,7 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     assert kind is NumberPair.PAIR
     assert drawn.column == SHOP.pairs.label
     page_text = shown_texts(app)
-    assert words.format_selection(drawn) in words_of_numbers(app)
+    assert words.format_selection(drawn) in read_card_texts(app)
     (across,), (upwards,) = trace(chart(app, "per_group_error"), "Chosen with DP")
     assert (across, upwards) == (drawn.max_groups, drawn.max_amount)
     assert "ε = 1.5 in all" in page_text
@@ -81,7 +81,7 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     other = replace(
         SECRET, histogram=replace(SHOP.histogram, users=SHOP.histogram.users * 2), values=None, pairs=None
     )
-    assert drawn.facts.label not in shown_texts(check(with_data(app, other).run()))
+    assert drawn.facts.label not in shown_texts(check(use_dataset(app, other).run()))
 
 
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM])

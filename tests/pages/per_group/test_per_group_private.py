@@ -17,13 +17,13 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.task_facets import Pairs
 from dpcore.per_group.answer import answer, words
 from dpcore.per_group.answer.error_map import split_error
-from dpcore.per_group.answer.solution import SELECTED_MAP_SIZE
+from dpcore.per_group.answer.solution import SELECTED_MAP_SHAPE
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import Selection
 from dpcore.per_group.selection_rules import SelectionRule
-from tests.pages.driving import chart, check, errors, finish, link_of, open_app, open_tab, trace
+from tests.pages.driving import chart, check, errors, finish, open_app, open_tab, read_shown_link, trace
 from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
 
 
@@ -72,6 +72,7 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
     assert draw_plot(view).data
 
 
+@pytest.mark.long
 def test_the_answer_is_the_best_of_all_pairs(rows: Any) -> None:
     selection = Selection(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters()))
     least, l0, linf = min(
@@ -159,7 +160,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
     asks = iter(range(10**6))
     view = solve(SHOP, build_parameters(), should_stop=lambda: next(asks) > 60)
     assert view.pair_choice.stop_reason.startswith("Stopped")
-    assert view.error_map.amount_bounds.size < SELECTED_MAP_SIZE[1]
+    assert view.error_map.amount_bounds.size < SELECTED_MAP_SHAPE[1]
     assert draw_plot(view).data
     # Stopped before anything was looked at: nothing says that nothing is best.
     questions = (
@@ -192,7 +193,7 @@ def test_the_page_selects_groups_privately_in_a_job() -> None:
     finish(app, "per_group.job")
     assert "Scaling users instead, of at most " in app.button(key="per_group_card_alternative").label
     assert trace(chart(app, "per_group_error"), "Best pair")
-    assert "selection=truncated+geometric" in link_of(app)
+    assert "selection=truncated+geometric" in read_shown_link(app)
     open_tab(app, "per_group", "Which groups survive")
     assert trace(chart(app, "per_group_survival"), "Best pair")
     check(app.number_input(key="per_group.selection_share").set_value(2.0).run())

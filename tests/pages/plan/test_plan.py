@@ -30,13 +30,13 @@ from tests.pages.driving import (
     check,
     errors,
     go,
-    link_of,
-    metrics_of,
-    on_data,
+    list_metrics,
     open_app,
+    open_on_dataset,
+    read_card_texts,
+    read_shown_link,
     shown_texts,
-    with_data,
-    words_of_numbers,
+    use_dataset,
 )
 from tests.pages.reporting import REPORT_TIME
 
@@ -78,14 +78,14 @@ def test_a_plan_starts_empty_and_offers_what_the_data_have():
     assert line_table.list_offered_statistics(counts) == ["users", "rows"]
     app = open_plan("")
     assert "The plan is empty" in shown_texts(app)
-    assert not metrics_of(app)
+    assert not list_metrics(app)
     for name in ("users", "rows_per_group"):
         app = check(app.button(key=f"plan_add_{name}").click().run())
-    assert "lines=users; rows per group&" in unquote_plus(link_of(app))
-    assert metrics_of(app)
+    assert "lines=users; rows per group&" in unquote_plus(read_shown_link(app))
+    assert list_metrics(app)
     app.number_input(key="plan_quantile").set_value(0.25).run()
     app = check(app.button(key="plan_add_quantile").click().run())
-    assert "rows per group; quantile 0.25" in unquote_plus(link_of(app))
+    assert "rows per group; quantile 0.25" in unquote_plus(read_shown_link(app))
 
 
 @pytest.mark.parametrize(
@@ -112,19 +112,19 @@ def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
     parameters = PlanParameters(1.0, lines=text, lower=None, upper=None, program=Program.OPENDP)
     answer = build_answer(SHOP, parameters, solve(SHOP, parameters))
     assert answer.headline in shown_texts(app)
-    assert metrics_of(app)[0].value == answer.numbers[0].text
+    assert list_metrics(app)[0].value == answer.numbers[0].text
     assert (
         answer.solution.planned_lines[answer.solution.most_expensive_index].line.label.lower()
         in answer.detail.lower()
     )
-    assert text in unquote_plus(link_of(app))
+    assert text in unquote_plus(read_shown_link(app))
     app = check(app.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
     least_asked = PlanParameters(1.0, lines=text, objective=Objective.REACH, program=Program.OPENDP)
     least_answer = build_answer(SHOP, least_asked, solve(SHOP, least_asked))
     assert least_answer.headline in shown_texts(app)
     app = check(app.segmented_control(key="plan.objective").set_value(Objective.LARGEST).run())
     assert "needs a target error in every line; sum has none" in errors(app)
-    assert not metrics_of(app)
+    assert not list_metrics(app)
 
 
 USER, VALUE, GROUP = "Kunde, Nr.", "Betrag $x_1$ *netto*", "Gruppe; <b>"
@@ -148,9 +148,10 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return to_dataset(str(file), user=USER, value=VALUE, group=GROUP)
 
 
+@pytest.mark.long
 def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
     """In one session: the lines are written as the table of the page writes them."""
-    app = on_data(nasty, "Budget plan")
+    app = open_on_dataset(nasty, "Budget plan")
     app.session_state["plan.lines"] = "users; sum"  # No share of 0 can be a target.
     check(app.run())
     assert "Sum is 0 on these data" in errors(app)
@@ -175,7 +176,7 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         )
         answer = build_answer(nasty, asked, solve(nasty, asked))
         assert answer.headline in shown_texts(app)
-        assert metrics_of(app)[0].value == answer.numbers[0].text
+        assert list_metrics(app)[0].value == answer.numbers[0].text
         assert all(math.isfinite(line.error) for line in answer.solution.lines)
     assert "no ε is enough" in shown_texts(app)
     for text, sentence in (
@@ -188,9 +189,10 @@ def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):
         app.session_state["plan.lines"] = text
         check(app.run())
         assert sentence in errors(app)
-        assert not metrics_of(app)
+        assert not list_metrics(app)
 
 
+@pytest.mark.long
 def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     """Settings as TOML, program, script and report; the answer of the file of settings is that of the page."""
     parameters = PlanParameters(
@@ -222,15 +224,16 @@ def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_i
     app = check(app.run())
     app = check(app.segmented_control(key="plan.variance_source").set_value(VarianceSource.FROM_VALUES).run())
     # One line takes all of the budget: its error is that of Mean, at the settings that stand there now, too.
-    value = metrics_of(app)[-1].value
+    value = list_metrics(app)[-1].value
     app = go(app, "Mean")
     assert app.session_state["mean.variance_source"] is VarianceSource.FROM_VALUES
-    assert value in words_of_numbers(app)
-    app = with_data(app, replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVATE))
+    assert value in read_card_texts(app)
+    app = use_dataset(app, replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVATE))
     assert app.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
     assert go(app, "Budget plan").session_state["plan.variance_source"] is VarianceSource.WORST_CASE
 
 
+@pytest.mark.long
 def test_a_release_of_another_page_becomes_a_line_with_its_range():
     app = open_app(
         "Quantile", link="1", data="shop-events", epsilon="1", quantiles="0.5, 0.9", low="0", high="250"
@@ -238,16 +241,16 @@ def test_a_release_of_another_page_becomes_a_line_with_its_range():
     app = check(app.button(key="quantile_card_plan").click().run())
     assert not [button for button in app.button if button.key == "quantile_card_plan"]  # They are there now.
     app = go(app, "Budget plan")
-    said = unquote_plus(link_of(app))
+    said = unquote_plus(read_shown_link(app))
     assert "median; quantile 0.9" in said
     assert "upper=250" in said
-    assert metrics_of(app)
+    assert list_metrics(app)
 
 
 def test_a_line_of_another_column_is_added_with_its_own_range():
     frame = read_csv(samples.FOLDER / "support_tickets.csv")
     columns = {"user": "customer", "value": "words", "further_values": ("hours_waited", "years")}
-    app = on_data(to_dataset(frame, **columns, disclosure="public"), "Budget plan")
+    app = open_on_dataset(to_dataset(frame, **columns, disclosure="public"), "Budget plan")
     app = check(app.button(key="plan_add_rows").click().run())
     assert "Enter a lowest value" in shown_texts(app)
     app.number_input(key="plan_column_lower").set_value(0.0).run()

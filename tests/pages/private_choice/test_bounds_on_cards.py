@@ -28,18 +28,18 @@ from pages.private_choice import saved
 from pages.shared.base import keys
 from pages.shared.session import session_file
 from tests.pages.driving import (
-    address_of,
-    answer_of,
     chart,
     check,
     confirm,
     errors,
     go,
-    link_of,
     open_app,
+    read_address,
+    read_number,
+    read_shown_link,
     shown_texts,
     trace,
-    with_data,
+    use_dataset,
 )
 
 SECRET = dataclasses.replace(samples.load("shop-events"), name="secret.csv", disclosure=Disclosure.PRIVATE)
@@ -85,7 +85,7 @@ def buttons(app: Any, name: str) -> list[str]:
 def test_from_the_button_to_number_code_and_session_file(
     title: str, name: str, state: dict[str, Any], number: Any, wanted: OtherBound, says: str
 ) -> None:
-    app = with_data(open_app(title), SMALL if title == "Quantile" else SECRET)
+    app = use_dataset(open_app(title), SMALL if title == "Quantile" else SECRET)
     for key, value in state.items():
         app.session_state[key] = value
     check(app.run())
@@ -98,8 +98,8 @@ def test_from_the_button_to_number_code_and_session_file(
         check(app.number_input(key=key).set_value(value).run())
         # Links, the browser's address and session files carry it, as what is public by what it is.
         field = key.partition(".")[2]
-        assert f"{field}={value:.0f}" in link_of(app)
-        assert address_of(app)[field] == f"{value:.0f}"
+        assert f"{field}={value:.0f}" in read_shown_link(app)
+        assert read_address(app)[field] == f"{value:.0f}"
         with unittest.mock.patch.object(st, "session_state", app.session_state):
             kept = session_file.read_file(
                 session_file.write_file(session_file.read_session()).encode()
@@ -124,7 +124,7 @@ def test_from_the_button_to_number_code_and_session_file(
     assert "on these data this bound errs" in shown_texts(app)
     assert "In use" not in {item.get("name") for item in figure["data"]}
     # What the error consists of is computed from the private data.
-    assert not answer_of(app, f"{name}_card")["split"][1]
+    assert not read_number(app, f"{name}_card")["split"][1]
     delta = ", δ = 0.000001" if "total.delta" in state else ""
     assert f"the release adds ε = 1{delta}: ε = 1.1{delta} in all" in shown_texts(app)
     app.session_state[keys.CODE_LIBRARY] = "PYTHON"
@@ -146,7 +146,7 @@ def test_where_no_draw_is_sound_a_sentence_says_why() -> None:
     binned = dataclasses.replace(
         SECRET, values=None, totals=Totals([1.5, 40.0, 300.0], "amount", [200, 150, 50])
     )
-    app = with_data(open_app("Sum and count"), binned)
+    app = use_dataset(open_app("Sum and count"), binned)
     app.session_state["total.summed"] = Summed.VALUES
     check(app.run())
     assert not buttons(app, "total")
@@ -154,7 +154,7 @@ def test_where_no_draw_is_sound_a_sentence_says_why() -> None:
 
 
 def test_a_total_is_divided_shown_and_never_exceeded_however_often_somebody_draws() -> None:
-    app = check(with_data(open_app("Sum and count"), SECRET).run())
+    app = check(use_dataset(open_app("Sum and count"), SECRET).run())
     check(app.button(key="total_card_draw").click().run())
     check(app.toggle(key="private_choice.is_total_epsilon").set_value(True).run())
     assert app.button(key="total_card_draw_confirm").label == "Spend ε = 0.3"
@@ -192,19 +192,19 @@ def test_a_page_is_computed_for_what_a_total_leaves_for_its_release() -> None:
     """The figure of the card is that of the call at the release's part, before a draw and after it, on every page."""
 
     def error_on_card() -> str:
-        return str(answer_of(app, "total_card")["error"][1])
+        return str(read_number(app, "total_card")["error"][1])
 
     def call_error(epsilon: float) -> str:
         return str(dpcore.count_bound(SECRET, epsilon=epsilon).answer.numbers[1].text)
 
-    app = check(with_data(open_app("Sum and count"), SECRET).run())
+    app = check(use_dataset(open_app("Sum and count"), SECRET).run())
     whole = error_on_card()
     assert whole == call_error(1.0)
     app.session_state["private_choice.is_total_epsilon"] = True
     check(app.run())
     assert error_on_card() == call_error(0.7) != whole
     # A link holds what was entered.
-    assert "epsilon=1&" in link_of(app) + "&"
+    assert "epsilon=1&" in read_shown_link(app) + "&"
     confirm(app, "total_card_draw")
     (ledger,) = app.session_state[keys.LEDGERS].values()
     assert ledger.total.epsilon == 0.3

@@ -27,19 +27,19 @@ from dpcore.private_choice.scores import MAX_TOTAL_USERS, SmoothMean
 from pages.shared.base import catalogue, keys
 from pages.shared.session import links, session
 from tests.pages.driving import (
-    address_of,
+    build_app,
     check,
     confirm,
     data,
     enter_range,
     errors,
     go,
-    new_app,
     open_app,
+    read_address,
     read_answer,
     release_copy,
     shown_texts,
-    with_data,
+    use_dataset,
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
@@ -52,7 +52,7 @@ def secret_data(histogram: ContributionHistogram = SECRET) -> Dataset:
 
 
 def on_private_data(title: str = "Data", histogram: ContributionHistogram = SECRET) -> AppTest:
-    return check(with_data(new_app(title), secret_data(histogram)).run())
+    return check(use_dataset(build_app(title), secret_data(histogram)).run())
 
 
 def solve_choice(histogram: ContributionHistogram = SAMPLE.histogram, **settings) -> PrivateSolution:
@@ -80,7 +80,7 @@ def test_the_exact_curve_is_that_of_the_law():
 
 def test_card_says_what_it_costs_and_in_all():
     view = solve_choice()
-    copy, answer = view.copy_cost, build_answer(SAMPLE, view.parameters, view)
+    copy, answer = view.histogram_cost, build_answer(SAMPLE, view.parameters, view)
     text = read_answer(answer)
     assert answer.headline == "Choose the number directly."
     assert answer.numbers[0].text == words.format_share(view.direct_cost.median)
@@ -94,12 +94,12 @@ def test_card_says_what_it_costs_and_in_all():
     assert f"DP histogram, median cost {words.format_share(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
     cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
-    answer = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy_cost=cheap))
+    answer = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, histogram_cost=cheap))
     assert answer.headline == "Choose on a DP histogram."
     assert answer.numbers[0].label == "DP histogram, median cost"
     # Copies without users have no cost that JSON could hold.
     no_users = dataclasses.replace(copy, percentile_95=np.inf)
-    empty = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy_cost=no_users))
+    empty = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, histogram_cost=no_users))
     assert [number.value is None for number in empty.numbers] == [False, False, False, True]
 
 
@@ -109,11 +109,11 @@ def test_a_copy_costs_what_choosing_on_simulated_copies_costs(all_copies):
     bounds = comparison.simulate_chosen_bounds(
         SAMPLE.histogram,
         lambda copy: mean.best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
-        PrivateParameters(1.0).copy,
+        PrivateParameters(1.0).histogram_parameters,
     )
     errors = np.sort(np.sqrt(mean.smooth_variance(problem, bounds)))
     median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
-    assert solve_choice().copy_cost.median == pytest.approx(median)
+    assert solve_choice().histogram_cost.median == pytest.approx(median)
 
 
 def test_code_applies_the_chosen_number_under_its_label():
@@ -264,13 +264,13 @@ def test_a_release_of_an_upload_says_that_a_reload_loses_it():
     release_copy(app)
     assert "Here until this page is closed or loaded anew" in shown_texts(app)
     assert "Counted in this window alone" in shown_texts(app)
-    address = address_of(app)
+    address = read_address(app)
     assert links.UPLOAD_MARK in address
     # Loaded anew, the account begins at 0, and that is said.
     anew = open_app("Data", **address)
     said = {problem.message for problem in anew.session_state[keys.LINK_PROBLEMS]}
     assert said == {links.DATA_GONE, links.SPENT_GONE}
-    assert links.SPENT_MARK not in address_of(anew)
+    assert links.SPENT_MARK not in read_address(anew)
 
 
 def test_what_the_costs_are_computed_from_is_said_of_these_data():
@@ -311,7 +311,7 @@ def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     ],
 )
 def test_the_address_of_the_former_page_leads_to_the_page_of_the_release(link, title):
-    app = new_app(title)
+    app = build_app(title)
     app._page_hash = calc_hash(catalogue.PRIVATE_SELECTION_STEP.url_path)
     for name, text in {"link": "1", "epsilon": "0.7", "data": "shop-events", **link}.items():
         app.query_params[name] = text

@@ -14,7 +14,7 @@ from dpcore.data import samples
 from dpcore.mean import Clamp
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import NumberPair
-from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.private_range import DrawnRange, RangeProblem
 from pages.private_choice import saved
 from pages.private_choice.question import KnownValue
 from pages.shared.base import keys
@@ -25,7 +25,7 @@ from tests.pages.driving import (
     go,
     open_app,
     shown_texts,
-    with_data,
+    use_dataset,
 )
 
 SHOP = samples.load("shop-events")
@@ -48,7 +48,7 @@ def fill_form(app, **form):
 
 
 def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> None:
-    app = check(with_data(open_app("Mean"), SECRET).run())
+    app = check(use_dataset(open_app("Mean"), SECRET).run())
     fill_form(app)
     opened = check(app.button(key="private_range_ask").click().run())
     page_text = shown_texts(opened)
@@ -95,7 +95,7 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
     assert RANGE_COST in shown_texts(go(app, "Quantile"))
     # Other data have no drawn range, and none to clamp to.
     check(
-        with_data(
+        use_dataset(
             app,
             replace(
                 SECRET,
@@ -116,7 +116,7 @@ def open_form(app, **form: object):
 
 
 def test_the_dialog_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> None:
-    app = check(with_data(open_app("Mean"), SECRET).run())
+    app = check(use_dataset(open_app("Mean"), SECRET).run())
     assert "Fill in the fields" in shown_texts(check(app.button(key="private_range_ask").click().run()))
     page_text = shown_texts(open_form(app, users=50.0))
     assert "Not recommended" in page_text
@@ -131,7 +131,7 @@ def test_the_dialog_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> 
 
 
 def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
-    app = check(with_data(open_app("Mean"), SECRET).run())
+    app = check(use_dataset(open_app("Mean"), SECRET).run())
     app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
     check(app.run())
     confirm(app, "mean_card_draw")
@@ -151,7 +151,7 @@ def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
 
 
 def test_what_stands_in_the_form_is_in_session_files() -> None:
-    app = check(with_data(open_app("Mean"), SECRET).run())
+    app = check(use_dataset(open_app("Mean"), SECRET).run())
     fill_form(app)
     check(app.run())
     content = session_file.read_file(
@@ -164,7 +164,7 @@ def test_what_stands_in_the_form_is_in_session_files() -> None:
 def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
     said = []
     for data in (SECRET, replace(SECRET, values=replace(SHOP.values, values=SHOP.values.values * 7.0 + 3.0))):
-        app = check(with_data(open_app("Mean"), data).run())
+        app = check(use_dataset(open_app("Mean"), data).run())
         fill_form(app)
         opened = check(app.button(key="private_range_ask").click().run())
         check(opened.button(key="private_range_draw").click().run())
@@ -191,12 +191,12 @@ def test_words_for_every_relation_and_number_of_users() -> None:
 
 def test_a_session_file_carries_it_beside_what_it_cost() -> None:
     asked = RangeProblem(1.0, 0.5, 1.0, 1000.0, centre=20.0, users=400.0)
-    drawn = PrivateRange(20.0 - float(asked.grid[5]), 20.0 + float(asked.grid[9]), FACTS, asked, "amount")
+    drawn = DrawnRange(20.0 - float(asked.grid[5]), 20.0 + float(asked.grid[9]), FACTS, asked, "amount")
     known = replace(asked, centre=None, lower=3.0)
     middle = replace(asked, centre=None)
     others = (
-        PrivateRange(3.0, 3.0 + float(known.grid[7]), FACTS, known, "amount"),
-        PrivateRange(
+        DrawnRange(3.0, 3.0 + float(known.grid[7]), FACTS, known, "amount"),
+        DrawnRange(
             float(middle.centres[4] - middle.grid[3]),
             float(middle.centres[4] + middle.grid[3]),
             FACTS,
@@ -231,7 +231,7 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
 
 
 def test_a_range_for_users_is_drawn_where_the_mean_clamps_users() -> None:
-    app = check(with_data(open_app("Mean"), SECRET).run())
+    app = check(use_dataset(open_app("Mean"), SECRET).run())
     check(app.segmented_control(key="mean.clamp").set_value(Clamp.USERS).run())
     fill_form(app, bound=4)
     opened = check(app.button(key="private_range_ask").click().run())

@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
 from dpcore.mean.answer import build_answer
-from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, build_histogram
+from dpcore.private_choice.private_histogram import HistogramNoise, HistogramParameters, build_histogram
 from dpcore.report import content as report_document
 from dpcore.total.parameters import Summed
 from pages.private_choice import actions
@@ -34,11 +34,11 @@ from tests.pages.driving import (
     enter_range,
     errors,
     go,
-    link_of,
-    metrics_of,
-    on_file,
+    list_metrics,
     open_app,
+    open_on_file,
     open_tab,
+    read_shown_link,
     shown_texts,
     upload,
     use,
@@ -55,7 +55,7 @@ SECRET = "user_id,amount,task\n" + "\n".join(
 )
 RELEASE, BACK = "test_release", "test_back"
 EMPTY = "private_choice.empty_copy"
-COPY = PrivateCopyParameters(1.0)
+COPY = HistogramParameters(1.0)
 
 
 @pytest.fixture(autouse=True)
@@ -77,13 +77,13 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_private_file(title: str = "Data") -> AppTest:
     """The app with the private file loaded, on a page."""
-    app = on_file(SECRET.encode(), title, "secret.csv")
+    app = open_on_file(SECRET.encode(), title, "secret.csv")
     assert data(app).is_private
     assert data(app).values is not None
     return app
 
 
-def draw_release(app: AppTest, parameters: PrivateCopyParameters = COPY) -> AppTest:
+def draw_release(app: AppTest, parameters: HistogramParameters = COPY) -> AppTest:
     app.session_state[RELEASE] = parameters
     return check(app.run())
 
@@ -140,7 +140,7 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
     check(app.number_input(key="mean.lower").set_value(0.0).run())
     assert "U is empty because the release in use holds no values" in shown_texts(app)
     check(app.number_input(key="mean.upper").set_value(80.0).run())
-    assert metrics_of(app)
+    assert list_metrics(app)
     assert "empty because" not in shown_texts(app)
     assert "are clamped:" not in shown_texts(app)
     assert "All values lie inside" not in shown_texts(app)
@@ -149,7 +149,7 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
 def test_bounds_entered_without_values_in_sight_stay() -> None:
     # A histogram shows no values: bounds entered beside it are the person's own.
     histogram = "size,users\n1,300\n5,40\n30,3\n"
-    app = on_file(histogram.encode(), "Mean")
+    app = open_on_file(histogram.encode(), "Mean")
     assert app.number_input(key="mean.lower").value is None
     enter_range(app, 0.0, 7.0)
     app = go(draw_release(app), "Mean")
@@ -169,6 +169,7 @@ def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
     assert "σ² is empty because the release in use holds no values" in shown_texts(draw_release(app))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("title", "words"),
     [
@@ -213,7 +214,7 @@ def test_no_private_number_is_left_on_any_page() -> None:
 
 def read_all_texts(app: AppTest) -> str:
     tables = " ".join(element.value.to_string() for element in (*app.dataframe, *app.table))
-    return f"{shown_texts(app)}\n{tables}\n{link_of(app)}"
+    return f"{shown_texts(app)}\n{tables}\n{read_shown_link(app)}"
 
 
 def test_epsilons_add_up_and_stay_on_screen() -> None:
@@ -222,7 +223,7 @@ def test_epsilons_add_up_and_stay_on_screen() -> None:
     app = draw_release(app)
     assert "ε = 1 in 1 release (add or remove one user)" in read_spent(app)
     # A second release is of the private data, not of the copy.
-    app = draw_release(app, PrivateCopyParameters(0.5))
+    app = draw_release(app, HistogramParameters(0.5))
     assert "ε = 1.5 in 2 releases" in read_spent(app)
     assert app.session_state[keys.LOADED_DATA].original.dataset.disclosure is Disclosure.PRIVATE
     assert data(app).name == "DP histogram of secret.csv"
@@ -236,8 +237,8 @@ def test_epsilons_add_up_and_stay_on_screen() -> None:
 
 def test_a_second_release_is_of_the_private_data_again() -> None:
     # Almost no noise: what comes out is the private histogram in bins, not the first copy in bins.
-    app = draw_release(draw_release(open_private_file()), PrivateCopyParameters(1000.0))
-    bins = PrivateCopyParameters(1.0).bins
+    app = draw_release(draw_release(open_private_file()), HistogramParameters(1000.0))
+    bins = HistogramParameters(1.0).bins
     assert data(app).histogram == build_histogram(
         bins.count_users(ContributionHistogram.from_counts(COUNTS)), bins
     )
@@ -274,7 +275,7 @@ def test_every_cached_answer_about_data_is_forgotten(monkeypatch: pytest.MonkeyP
 
 def test_the_link_names_a_release_only_as_such() -> None:
     app = draw_release(open_private_file())
-    link = link_of(app)
+    link = read_shown_link(app)
     assert "data=dp-release" in link
     digits = link.replace("127.0.0.1:8501", "").replace("link=1", "")
     assert "2017" not in digits
@@ -289,16 +290,16 @@ def test_a_link_made_on_a_release_is_refused_with_a_sentence() -> None:
         session.Origin("dp-release").load()
 
 
-@pytest.mark.parametrize("noise", list(CopyNoise))
-def test_a_release_of_public_samples_works_alike(noise: CopyNoise) -> None:
+@pytest.mark.parametrize("noise", list(HistogramNoise))
+def test_a_release_of_public_samples_works_alike(noise: HistogramNoise) -> None:
     app = open_app("Mean")
-    delta = 1e-6 if noise is CopyNoise.GAUSSIAN else None
+    delta = 1e-6 if noise is HistogramNoise.GAUSSIAN else None
     app = draw_release(
-        app, PrivateCopyParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER)
+        app, HistogramParameters(0.5, noise=noise, delta=delta, neighbours=Neighbours.REPLACE_USER)
     )
     assert data(app).disclosure is Disclosure.DP_RELEASE
     assert "(replace one user)" in read_spent(app)
-    assert ("δ = 0.000001" in read_spent(app)) == (noise is CopyNoise.GAUSSIAN)
+    assert ("δ = 0.000001" in read_spent(app)) == (noise is HistogramNoise.GAUSSIAN)
 
 
 def test_values_facets_never_reach_a_release() -> None:

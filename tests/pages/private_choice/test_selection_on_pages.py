@@ -21,14 +21,14 @@ from dpcore.total.parameters import Summed
 from pages.shared.session import session_file
 from tests.cells import leave_repeats
 from tests.pages.driving import (
-    address_of,
     check,
     confirm,
-    link_of,
     open_app,
+    read_address,
+    read_card_texts,
+    read_shown_link,
     shown_texts,
-    with_data,
-    words_of_numbers,
+    use_dataset,
 )
 
 BASE = [("a", 1.0, "x"), ("b", 2.0, "x"), ("a", 3.0, "y"), ("c", 4.0, "x")]
@@ -75,6 +75,7 @@ def form(text: str) -> str:
     return re.sub(r"\b(row|group)s\b", r"\1", re.sub(r"[0-9][0-9.,e+-]*", "#", text))
 
 
+@pytest.mark.long_but("groups")
 @pytest.mark.parametrize("kind", leave_repeats(KINDS, lambda kind: KINDS[kind][0]))
 def test_no_user_decides_whether_a_page_selects_and_what_it_says(kind: str, monkeypatch) -> None:
     name, state = KINDS[kind]
@@ -88,7 +89,7 @@ def test_no_user_decides_whether_a_page_selects_and_what_it_says(kind: str, monk
     seen, counts = set(), set()
     app = open_app(TITLES[name])
     for rows in ([], *USERS.values()):
-        with_data(app, table(BASE + rows))
+        use_dataset(app, table(BASE + rows))
         for key, value in state.items():
             app.session_state[key] = value
         check(app.run())
@@ -98,7 +99,7 @@ def test_no_user_decides_whether_a_page_selects_and_what_it_says(kind: str, monk
         assert before, f"no selection: {shown_texts(app)[:600]}"
         confirm(app, f"{name}_card_draw")
         (((_, drawn),),) = app.session_state["private_choice.choices"].values()
-        seen.add((*before, form(str(drawn.problem)), drawn.facts.label, form(str(words_of_numbers(app)[:1]))))
+        seen.add((*before, form(str(drawn.problem)), drawn.facts.label, form(str(read_card_texts(app)[:1]))))
         app.session_state["private_choice.choices"] = {}
     assert len(seen) == 1, seen
     assert counts == DROPPED.get(kind, {""})
@@ -112,7 +113,7 @@ def dropped(app: Any) -> str:
 
 def test_the_owner_sees_what_is_dropped_and_no_file_or_link_holds_it() -> None:
     rows = [("z", -500.0, "x"), (None, 7.0, "x")]
-    app = with_data(open_app("Sum and count"), table(BASE + rows))
+    app = use_dataset(open_app("Sum and count"), table(BASE + rows))
     app.session_state["total.summed"] = Summed.VALUES
     app.session_state["total.highest_total"] = 100.0
     check(app.run())
@@ -121,7 +122,7 @@ def test_the_owner_sees_what_is_dropped_and_no_file_or_link_holds_it() -> None:
     assert len(told) == 1
     assert "totals below 0: 1" in told[0]
     assert "1 row without a user was left out" in told[0]
-    assert "below 0: 1" not in link_of(app) + str(address_of(app))
+    assert "below 0: 1" not in read_shown_link(app) + str(read_address(app))
     with unittest.mock.patch.object(st, "session_state", app.session_state):
         session = session_file.read_session()
     assert "totals below 0" not in json.dumps(session.values_by_key, default=str)

@@ -29,7 +29,7 @@ from dpcore.quantile.answer import answer as answer_answer
 from dpcore.quantile.answer import build_answer, plots
 from dpcore.quantile.answer import solution as core
 from dpcore.quantile.answer import words as sentences
-from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
+from dpcore.quantile.base_distribution import HistogramBase, NormalBase, build_uniform_base
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.report import plotly_figures
 from pages.shared.base import keys
@@ -42,19 +42,19 @@ from tests.pages.driving import (
     errors,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_metrics,
     open_app,
     open_tab,
     read_answer,
+    read_shown_link,
     shown_texts,
     trace,
-    with_data,
+    use_dataset,
     work_waits_for_stop,
 )
 
 SHOP = samples.load("shop-events")
-BASE = uniform_base(0.0, 100.0)
+BASE = build_uniform_base(0.0, 100.0)
 ENDS = {"low": 0.0, "high": 100.0, "program": Program.BEST}
 
 
@@ -112,7 +112,7 @@ PRIVATE = dataclasses.replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVA
 
 def render(plot) -> dict:
     """Return the plot as Plotly gets it."""
-    return json.loads(to_json(plotly_figures.draw(plot)))
+    return json.loads(to_json(plotly_figures.draw_plot(plot)))
 
 
 def render_plot(answer, key="error") -> dict:
@@ -131,7 +131,9 @@ def test_the_answer_is_that_of_the_core():
         bounds, drawn = trace(drawn_main, name)
         picks = [0, bounds.size // 3, bounds.size - 1]
         searched = problem().with_search_subsamples() if kind is WeightKind.CAP else problem()
-        expected = [quantile.output(searched, kind, float(bounds[k])).expected_rank_error for k in picks]
+        expected = [
+            quantile.compute_output(searched, kind, float(bounds[k])).expected_rank_error for k in picks
+        ]
         assert drawn[picks] == pytest.approx(expected)
         ((x,), (y,)) = trace(drawn_main, mark_name)
         # The mark of a cap is on other subsamples than the curve: within four standard errors of either.
@@ -140,15 +142,15 @@ def test_the_answer_is_that_of_the_core():
         )
         assert x == bounds[np.argmin(drawn)]
         assert min(drawn) == pytest.approx(subsample_errors.mean())
-        spread = quantile.standard_error(subsample_errors, kind, float(x), problem().rows)
+        spread = quantile.compute_standard_error(subsample_errors, kind, float(x), problem().rows)
         assert abs(y - min(drawn)) <= 8.0 * spread
-        assert y == pytest.approx(quantile.output(problem(), kind, float(x)).expected_rank_error)
-    unbounded = quantile.output(problem(), WeightKind.CAP, 1000.0)
+        assert y == pytest.approx(quantile.compute_output(problem(), kind, float(x)).expected_rank_error)
+    unbounded = quantile.compute_output(problem(), WeightKind.CAP, 1000.0)
     (level,) = drawn_main["layout"]["shapes"]
     assert level["y0"] == level["y1"] == pytest.approx(unbounded.expected_rank_error)
     assert "No bound" in [one["name"] for one in drawn_main["data"]]
     best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
-    out = quantile.output(problem(), WeightKind.SMOOTH, best.bound)
+    out = quantile.compute_output(problem(), WeightKind.SMOOTH, best.bound)
     low, high = out.find_interval()
     assert [one.value for one in answer.numbers] == pytest.approx(
         [best.bound, out.expected_rank_error, unbounded.expected_rank_error]
@@ -164,7 +166,7 @@ def test_the_answer_is_that_of_the_core():
     words = read_answer(answer)
     assert all(assumption in words for assumption in quantile.list_assumptions(Neighbours.REPLACE_VALUES))
     assert (
-        f"All 140 bounds were tried. All used the same {quantile_rows.SEARCH_SUBSAMPLES} subsamples. "
+        f"All 140 bounds were tried. All used the same {quantile_rows.MAX_SEARCH_SUBSAMPLES} subsamples. "
         "The error is the average" in words
     )
 
@@ -218,7 +220,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
 
 def test_an_own_bound_is_compared():
     answer = answer_for(weighting=Weighting.CAP, own_bound=4.0)
-    out = quantile.output(problem(), WeightKind.CAP, 4.0)
+    out = quantile.compute_output(problem(), WeightKind.CAP, 4.0)
     ((x,), (y,)) = trace(render_plot(answer), "Your own bound")
     assert (x, y) == (4.0, pytest.approx(out.expected_rank_error))
     x, density = trace(render_plot(answer, "density"), "Your own bound")
@@ -233,7 +235,7 @@ def test_an_own_bound_is_compared():
 
 def test_density_and_nearness_are_exact():
     answer = answer_for(weighting=Weighting.CAP)
-    out = quantile.output(problem(), WeightKind.CAP, answer.solution.bound)
+    out = quantile.compute_output(problem(), WeightKind.CAP, answer.solution.bound)
     x, density = trace(render_plot(answer, "density"), "Median")
     width = x[1] - x[0]
     inside = float(out.cdf(x[-1] + width / 2.0) - out.cdf(x[0] - width / 2.0))
@@ -275,7 +277,7 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
 )
 def test_other_bases_and_no_bound_are_used(given, base):
     answer = answer_for(**given, weighting=Weighting.NONE)
-    out = quantile.output(problem(base=base), WeightKind.SMOOTH, 1000.0)
+    out = quantile.compute_output(problem(base=base), WeightKind.SMOOTH, 1000.0)
     best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
     assert answer.numbers[2].value == pytest.approx(out.expected_rank_error)
     assert (
@@ -331,14 +333,14 @@ def test_degenerate_data_are_answered():
         dataset = make_dataset(rows)
         parameters = QuantileParameters(1.0, low=0.0, high=300.0, program=Program.BEST)
         _, few = answer_answer.sort_rows(dataset, parameters)
-        first = core.compute_one(
+        first = core.compute_mechanism_solution(
             parameters, few, answer_answer.choose_first_bounds(few, parameters.quantile_levels)
         )
         for answer in (build_answer(dataset, parameters), build_answer(dataset, parameters, first)):
             window, widest = core.find_shown_ranges(answer.solution)
             assert widest[0] <= window[0] < window[1] <= widest[1]
             for make in answer.plots.values():
-                assert plotly_figures.draw(make()).data
+                assert plotly_figures.draw_plot(make()).data
             assert "nan" not in read_answer(answer)
 
 
@@ -373,7 +375,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     assert first.smooth_choice.bound == exact.smooth_choice.bound
     assert first.smooth_choice.rank_error == exact.smooth_choice.rank_error
     # Caps: fewer of them, on fewer subsamples; within four standard errors of the exact error of the same cap.
-    same = quantile.output(problem(), WeightKind.CAP, first.cap_choice.bound)
+    same = quantile.compute_output(problem(), WeightKind.CAP, first.cap_choice.bound)
     assert (
         abs(first.cap_choice.rank_error - same.expected_rank_error) <= 4.0 * first.cap_choice.standard_error
     )
@@ -386,7 +388,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
         for one in (first.smooth_choice, first.cap_choice)
     )
     assert tried < 100
-    monkeypatch.setattr(answer_answer, "FIRST_ROWS", SHOP.values.values.size - 1)
+    monkeypatch.setattr(answer_answer, "MAX_FIRST_ROWS", SHOP.values.values.size - 1)
     assert answer_answer.sort_rows(SHOP, parameters)[1] is None
 
 
@@ -407,7 +409,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     assert job.is_running
     assert answer_answer.SENTENCE_BY_STAGE[Stage.FIRST] in app.get("progress")[0].proto.text
     smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
-    assert metrics_of(app)[0].value == wording.counted(smooth.bound, "row")
+    assert list_metrics(app)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
     job.stop()
     finish_searches(app)
@@ -421,8 +423,9 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     assert (x, y) == (exact.bound, pytest.approx(exact.rank_error))
 
 
+@pytest.mark.long
 def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monkeypatch):
-    monkeypatch.setattr(answer_answer, "FIRST_ROWS", 0)
+    monkeypatch.setattr(answer_answer, "MAX_FIRST_ROWS", 0)
     app = open_quantile_page()
     figure_before, before_epsilon = chart(app, "quantile_error"), app.session_state[keys.EPSILON]
     with monkeypatch.context() as patch:
@@ -439,6 +442,7 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
     assert chart(app, "quantile_error") != figure_before
 
 
+@pytest.mark.long
 def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     app = finish_searches(open_app("Quantile"))
     assert app.session_state["quantile.program"] is Program.OPENDP
@@ -451,10 +455,10 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     ]
     assert session.DEMONSTRATION_LABEL in notes
     assert data(app).values is None
-    assert f"data={session.DEFAULT_SAMPLE}" in link_of(app)
+    assert f"data={session.DEFAULT_SAMPLE}" in read_shown_link(app)
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
     assert [app.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
-    assert metrics_of(app)[0].value == answer_for().numbers[0].text
+    assert list_metrics(app)[0].value == answer_for().numbers[0].text
     open_tab(app, "quantile", "Where the answer falls")
     for key in ("quantile_density", "quantile_near"):
         notes = [note["text"].replace("<br>", " ") for note in chart(app, key)["layout"]["annotations"]]
@@ -462,11 +466,11 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
 
 
 def test_private_values_are_asked_for_their_range_and_labelled():
-    app = check(with_data(open_app("Quantile"), PRIVATE).run())
+    app = check(use_dataset(open_app("Quantile"), PRIVATE).run())
     app = check(app.selectbox(key="quantile.program").set_value(Program.BEST.value).run())
     assert "What range can a value have?" in shown_texts(app)
     assert "Enter L and U" in shown_texts(app)
-    assert not metrics_of(app)
+    assert not list_metrics(app)
     app.number_input(key="quantile.low").set_value(0.0)
     finish_searches(check(app.number_input(key="quantile.high").set_value(1.0).run()))
     texts = shown_texts(app)
@@ -505,6 +509,7 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     assert "Enter the edges of the bins" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
     app = open_quantile_page()
     for key, value, before, sentence in [
@@ -519,7 +524,7 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
         check(widget.set_value(value).run())
         assert sentence in errors(app)
         # Without a bound to compare with, the best one is what it was.
-        assert bool(metrics_of(app)) is (key == "quantile.own_bound")
+        assert bool(list_metrics(app)) is (key == "quantile.own_bound")
         widget = app.text_input(key=key) if isinstance(before, str) else app.number_input(key=key)
         if sentence == "got 7":
             go(app, "Data")
@@ -531,6 +536,7 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
     assert not errors(app)
 
 
+@pytest.mark.long
 def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
     app = open_quantile_page()
     finish_searches(check(app.segmented_control(key="quantile.base").set_value("Normal").run()))
@@ -564,19 +570,20 @@ def test_a_poor_base_is_drawn_and_said():
     bound = answer_for().solution.bound
     x, curve_values = trace(chart(app, "quantile_poorer"), "Expected rank error")
     for k in (0, 10, 14):
-        moved = uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
-        expected = quantile.output(problem(base=moved), WeightKind.SMOOTH, bound).expected_rank_error
+        moved = build_uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
+        expected = quantile.compute_output(problem(base=moved), WeightKind.SMOOTH, bound).expected_rank_error
         assert curve_values[k] == pytest.approx(expected)
     assert curve_values[0] > 20.0 * curve_values[10]
     finish_searches(
         check(app.segmented_control(key="quantile.poorer").set_value(core.BaseChange.WIDER).run())
     )
     x, curve_values = trace(chart(app, "quantile_poorer"), "Expected rank error")
-    wide = uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
-    expected = quantile.output(problem(base=wide), WeightKind.SMOOTH, bound).expected_rank_error
+    wide = build_uniform_base(50.0 - 50.0 * x[-1], 50.0 + 50.0 * x[-1])
+    expected = quantile.compute_output(problem(base=wide), WeightKind.SMOOTH, bound).expected_rank_error
     assert curve_values[-1] == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
     view = answer_for().solution
     sampled = core.simulate_answers(view.outputs, 5000)

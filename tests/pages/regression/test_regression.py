@@ -17,7 +17,11 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import draw, sample_limiting, study, working_set
 from dpcore.regression.answer import plots, solution
-from dpcore.regression.estimate import ErrorTarget, compute_prediction_error, estimate_residual_variance
+from dpcore.regression.estimate import (
+    ErrorTarget,
+    compute_squared_prediction_error,
+    estimate_residual_variance,
+)
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
@@ -35,21 +39,21 @@ from pages.shared.session import links
 from pages.your_data import file_upload
 from tests.dpcore.regression.bank import estimate_caps
 from tests.pages.driving import (
-    address_of,
     begin,
     chart,
     check,
     errors,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_metrics,
     numbers,
     open_app,
+    read_address,
     read_notices_below,
+    read_shown_link,
     shown_texts,
     trace,
-    until,
+    wait_until,
 )
 
 TITLE = "Linear regression"
@@ -124,7 +128,7 @@ def read_metrics(app: AppTest) -> list[str]:
     """The numbers behind the answer."""
     if "regression.tabs" in app.session_state and app.session_state["regression.tabs"] != "Behind the answer":
         open_tab_once(app, "Behind the answer")
-    return [metric.value for metric in metrics_of(app)]
+    return [metric.value for metric in list_metrics(app)]
 
 
 def read_heights(figure, name: str) -> list[float]:
@@ -150,10 +154,11 @@ def assert_answer(app: AppTest, problem, labels) -> None:
     noise, sampling = parts["Privacy noise"], parts["Sampling error"]
     assert noise[0] ** 2 == pytest.approx(our_solution.privacy_variance, rel=1e-6)
     assert sampling[2] ** 2 == pytest.approx(none.sampling_variance)
-    error = compute_prediction_error(problem, our_solution, labels)
-    unbounded_error = compute_prediction_error(problem, none, labels)
+    error = compute_squared_prediction_error(problem, our_solution, labels)
+    unbounded_error = compute_squared_prediction_error(problem, none, labels)
     bounded_text, unbounded_text = (
-        wording.number(math.sqrt(x), 3) for x in (caps.prediction_errors[caps.best_index], unbounded_error)
+        wording.number(math.sqrt(x), 3)
+        for x in (caps.squared_prediction_errors[caps.best_index], unbounded_error)
     )
     assert read_metrics(app) == [
         wording.number(math.sqrt(error), 3),
@@ -186,21 +191,21 @@ def test_predictions_are_drawn_first():
     app = open_small()
     problem, labels = make_problem()
     caps = estimate_caps(problem, labels)
-    error = compute_prediction_error(problem, working_set.solve(problem), labels)
+    error = compute_squared_prediction_error(problem, working_set.solve(problem), labels)
     assert read_heights(chart(app, "regression_errors_predictions"), "Best weights") == [
         pytest.approx(math.sqrt(error), rel=1e-4)
     ]
     open_tab_once(app, "Against the bound")
     figure = chart(app, "regression_predictions")
-    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_errors))
+    assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.squared_prediction_errors))
     ((x,), (y,)) = trace(figure, "Best bound")
     at_best = caps.find_best(ErrorTarget.PREDICTIONS)
-    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_errors[at_best])))
+    assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.squared_prediction_errors[at_best])))
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(error), rel=1e-4)
     fit, noise = (
         trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
     )
-    assert fit**2 + noise**2 == pytest.approx(caps.prediction_errors)
+    assert fit**2 + noise**2 == pytest.approx(caps.squared_prediction_errors)
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +219,7 @@ def test_every_tab_is_drawn(answered_page, tab):
     assert not errors(open_tab(answered_page, tab))
 
 
+@pytest.mark.long
 def test_new_data_bring_new_bounds_unless_they_were_entered():
     app = wait_for_work(open_app(TITLE))
     first = app.session_state["regression.lower"]
@@ -304,19 +310,20 @@ def uploaded_problem(epsilon: float = 1.0):
 def test_an_uploaded_table_is_answered_and_labelled():
     app = with_upload()
     assert "What range can a label have?" in shown_texts(app)
-    assert not metrics_of(app)
+    assert not list_metrics(app)
     app = enter_bounds(app)
     assert_answer(app, *uploaded_problem())
     texts = shown_texts(app)
     assert "do not publish" in texts.lower()
     assert "1 row with a missing value was left out (rating: line 8)" in texts
-    link = link_of(app)
+    link = read_shown_link(app)
     assert "source=upload" in link
     assert "rating" not in link
     variance = uploaded_problem()[0].residual_variance
     assert f"{variance:.3g}" not in link
 
 
+@pytest.mark.long
 def test_what_was_entered_for_one_table_is_asked_anew_with_the_next():
     app = enter_bounds(with_upload(), 2.0, 977.0)
     assert "What range can a label have?" not in shown_texts(app)
@@ -340,9 +347,10 @@ def test_a_draw_of_private_labels_needs_an_entered_variance():
     assert "Spent on these data: ε = 1 in 1 release" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     app = enter_bounds(with_upload(public=True))
-    before = [metric.value for metric in metrics_of(app)]
+    before = [metric.value for metric in list_metrics(app)]
     check(app.file_uploader[0].upload("photo.csv", b"\x89PNG....").run())
     assert "PNG" in errors(app)
     broken = RATINGS.assign(size=["x"] * 3 + ["4"] * (len(RATINGS) - 3), copy=RATINGS["size"])
@@ -353,7 +361,7 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     assert "Lines 2, 3, 4, column size" in read_notices_below(app, "regression_use")
     check(app.run())
     assert "Lines 2, 3, 4, column size" in read_notices_below(app, "regression_use")
-    assert [metric.value for metric in metrics_of(app)] == before
+    assert [metric.value for metric in list_metrics(app)] == before
 
 
 @pytest.mark.parametrize("link", [{}, LINK | {"source": "upload"}])
@@ -365,7 +373,7 @@ def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
     assert not app.file_uploader
     assert "uploads and paths are switched off" in shown_texts(app)
     check(app.segmented_control(key="regression.source").set_value(DataSource.GENERATED).run())
-    assert metrics_of(wait_for_work(app))
+    assert list_metrics(wait_for_work(app))
 
 
 def test_public_labels_propose_bounds():
@@ -374,23 +382,23 @@ def test_public_labels_propose_bounds():
     labels = pd.to_numeric(RATINGS["rating"]).dropna()
     assert low <= labels.min()
     assert high >= labels.max()
-    assert metrics_of(app)
+    assert list_metrics(app)
 
 
 def test_the_address_of_a_table_of_ones_own_holds_nothing_that_may_come_from_it():
     app = enter_bounds(with_upload(), -3.5, 93.25)
-    assert "-3.5" in link_of(app)  # A link is shared on purpose.
-    assert address_of(app) == {"link": "1", "data": "online-retail-lines", "epsilon": "1", "upload": "1"}
-    again = open_app(TITLE, **address_of(app))
+    assert "-3.5" in read_shown_link(app)  # A link is shared on purpose.
+    assert read_address(app) == {"link": "1", "data": "online-retail-lines", "epsilon": "1", "upload": "1"}
+    again = open_app(TITLE, **read_address(app))
     assert [p.message for p in again.session_state[keys.LINK_PROBLEMS]] == [links.DATA_GONE]
     # Of generated data it holds the settings, whatever the data of the other pages are.
     app = open_app("Linear regression")
-    assert {"lower", "upper", "num_rows"} <= set(address_of(app))
+    assert {"lower", "upper", "num_rows"} <= set(read_address(app))
 
 
 def test_a_link_to_an_upload_asks_for_the_table():
     app = open_app(TITLE, **(LINK | {"source": "upload"}))
-    assert not metrics_of(app)
+    assert not list_metrics(app)
     assert app.file_uploader
     assert "link does not carry uploaded data" in shown_texts(app)
 
@@ -400,6 +408,7 @@ def read_released(app: AppTest) -> np.ndarray:
     return table["Released"].to_numpy()
 
 
+@pytest.mark.long
 def test_draws_are_made_on_request_only_counted_and_kept():
     app = open_tab(open_small(), "Release")
     assert "Released" not in app.dataframe[0].value.columns
@@ -520,14 +529,14 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         app = open_app(TITLE, **LINK)
         assert "First answer, being refined" in app.get("progress")[0].proto.text
         (drawn,) = read_heights(chart(show_coefficients(app), "regression_errors"), "Best weights")
-        assert best < drawn <= best / math.sqrt(1.0 - working_set.FIRST_RELATIVE_GAP)
+        assert best < drawn <= best / math.sqrt(1.0 - working_set.MAX_FIRST_GAP)
         open_tab_once(app, "Release")
         assert app.button(key="regression_draw").disabled
         open_tab_once(app, "Search")
         gaps = trace(chart(app, "regression_gap"), "Gap")[1]
         assert np.all(np.diff(gaps) <= 0.0)
         # They take turns, and Stop ends the trial of caps, too.
-        until(lambda: not app.session_state["regression.caps"].is_running)
+        wait_until(lambda: not app.session_state["regression.caps"].is_running)
         app.button(key="regression.solve_stop").click().run()
     wait_for_work(app)
     assert "Proved best" in shown_texts(app)
@@ -556,7 +565,7 @@ def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
         lambda *arguments, **options: real(*arguments, **(options | {"should_stop": lambda: True})),
     )
     app = open_small()
-    assert len(metrics_of(app)) == 5
+    assert len(list_metrics(app)) == 5
     assert "trial of bounds was stopped" in shown_texts(app)
     for tab in TABS:
         open_tab_once(app, tab)

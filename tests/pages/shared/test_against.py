@@ -31,7 +31,7 @@ from dpcore.training.rows import prepare_rows
 from dpcore.training.training_data import load_sample
 from pages.shared.base import catalogue
 from pages.shared.screen import compare_tab
-from tests.pages.driving import chart, check, figure_keys, finish, go, open_app, open_tab, shown_texts
+from tests.pages.driving import chart, check, finish, go, list_figure_keys, open_app, open_tab, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
 DATA = samples.load("shop-events")
@@ -134,7 +134,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
     epsilons, _ = against.compute_method_curves(comparison)
     assert {epsilon for epsilon, _ in comparison.epsilons_with_change_labels} <= set(epsilons.tolist())
     plot = against.plot_methods("owners", comparison, 1.0, DATA.provenance)
-    traces = plotly_figures.draw(plot).data
+    traces = plotly_figures.draw_plot(plot).data
     assert [trace.name for trace in traces][: len(comparison.method_names)] == list(comparison.method_names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
     assert marked == [epsilon for epsilon, _ in comparison.epsilons_with_change_labels]
@@ -202,10 +202,11 @@ def test_curves_follow_epsilon_and_stop_when_told() -> None:
     assert against.compute_bound_curves(toy(), shares.append, stop).bounds.size == 3
     bound_curves = against.compute_bound_curves(toy(), None, lambda: True)
     for plot in against.plot_best("toy", toy(), bound_curves, 1.0, None, DATA.provenance):
-        (curve,) = [trace for trace in plotly_figures.draw(plot).data if trace.name == "best at each ε"]
+        (curve,) = [trace for trace in plotly_figures.draw_plot(plot).data if trace.name == "best at each ε"]
         assert len(curve.x) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["quantile", "per_group"])
 def test_slow_questions_are_worked_out_at_few_epsilons(name: str) -> None:
     comparison = compare_bounds(name)
@@ -257,7 +258,7 @@ def test_the_tab_shows_curves_at_the_epsilon_in_use_and_answers_a_new_one() -> N
     app = open_app("Mean")
     open_tab(app, "mean", "Compare")
     names = ["mean_bound_over_epsilon", "mean_error_over_epsilon"]
-    assert [key for key in figure_keys(app) if "epsilon" in key] == names
+    assert [key for key in list_figure_keys(app) if "epsilon" in key] == names
     figure_before = chart(app, names[0])
     check(app.number_input(key="epsilon").set_value(0.3).run())
     figure_after = chart(app, names[0])
@@ -273,22 +274,22 @@ def test_the_tab_shows_curves_at_the_epsilon_in_use_and_answers_a_new_one() -> N
 def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:
     app = open_app("Join or train alone")
     open_tab(app, "data_owners", "Compare")
-    assert "data_owners_ways_over_epsilon" in figure_keys(app)
+    assert "data_owners_ways_over_epsilon" in list_figure_keys(app)
     assert "by the bounds, joining pays" in shown_texts(app)
     app = go(app, "Home")
-    assert not [key for key in figure_keys(app) if "over_epsilon" in key]
+    assert not [key for key in list_figure_keys(app) if "over_epsilon" in key]
     app.session_state["start_pinned"] = True
     check(app.run())
-    assert len([key for key in figure_keys(app) if "over_epsilon" in key]) == 2
+    assert len([key for key in list_figure_keys(app) if "over_epsilon" in key]) == 2
     assert "Bounds that people take" in shown_texts(app)
 
 
 def test_slow_curves_are_worked_out_on_request() -> None:
     app = open_app("Group by")
     open_tab(app, "per_group", "Compare")
-    assert not [key for key in figure_keys(app) if "epsilon" in key]
+    assert not [key for key in list_figure_keys(app) if "epsilon" in key]
     check(app.button(key="per_group_against_job_start").click().run())
     finish(app, "per_group.against_job")
-    assert len([key for key in figure_keys(app) if "epsilon" in key]) == 2
+    assert len([key for key in list_figure_keys(app) if "epsilon" in key]) == 2
     check(app.number_input(key="epsilon").set_value(0.3).run())  # Another ε asks for nothing new.
-    assert len([key for key in figure_keys(app) if "epsilon" in key]) == 2
+    assert len([key for key in list_figure_keys(app) if "epsilon" in key]) == 2

@@ -15,7 +15,7 @@ from dpcore.dataset import Dataset
 from dpcore.examples_per_user.answer import answer
 from pages.shared.base import cache
 from pages.shared.session import session
-from tests.pages.driving import finish, on_data
+from tests.pages.driving import finish, open_on_dataset
 
 SMALL = Dataset("small", "", Disclosure.PUBLIC, ContributionHistogram([1, 3, 9], [200, 40, 5]))
 JOB = "examples_per_user.exact_job"
@@ -104,7 +104,7 @@ def test_a_second_session_finds_what_the_first_has_searched_on_a_sample_only(
     jobs_of = []
     for name in ("one", "other"):
         enter(name)
-        app = finish(on_data(SMALL, "User-level DP-SGD", kind), JOB)
+        app = finish(open_on_dataset(SMALL, "User-level DP-SGD", kind), JOB)
         jobs_of.append(app.session_state[JOB])
         app.run()
         assert app.session_state[JOB] is jobs_of[-1]  # A run that changes nothing asks nothing.

@@ -165,6 +165,7 @@ def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere() -> None:
         assert has_number(write_program("many_tasks_card", library, 1), library, most)
 
 
+@pytest.mark.long
 def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None:
     app = with_events("Mean", lower="0", upper="100")
     assert list_programs(app) == []
@@ -308,6 +309,7 @@ def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted
         assert abs(names["total"] - clamped) <= 20.8 * names["HIGH"] / names["EPSILON"]
 
 
+@pytest.mark.long_but("Program.PYTHON")
 @pytest.mark.parametrize("library", [Program.OPENDP, Program.PYTHON])
 def test_the_program_on_the_page_runs_as_it_stands(library: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     app = with_events("Sum and count")
@@ -323,7 +325,7 @@ def test_the_program_on_the_page_runs_as_it_stands(library: Program, monkeypatch
 
 def test_a_range_for_totals_of_both_signs_is_written() -> None:
     losses = b"user_id,amount\n" + b"".join(b"u%d,%d\n" % (i % 50, (i * 7) % 41 - 20) for i in range(400))
-    app = driving.on_file(losses, "Sum and count")
+    app = driving.open_on_file(losses, "Sum and count")
     check(app.segmented_control(key="total.summed").set_value(Summed.VALUES).run())
     for library in LIBRARIES:
         text = write_program("total_card", library)

@@ -63,6 +63,7 @@ def read_numbers(text: str) -> list[float]:
     return [float(number.replace(",", "").replace("−", "-")) for number in NUMBER.findall(text)]
 
 
+@pytest.mark.long_but("Mean-link1-state1", "Home-link0-state0", "Group by-link5-state5")
 @pytest.mark.parametrize(("title", "link", "state"), CASES)
 def test_an_epsilon_never_looks_smaller_than_it_is_and_is_not_written_as_python_does(title, link, state):
     app = open_case(title, link, state, EPSILON)

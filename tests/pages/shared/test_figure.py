@@ -34,7 +34,7 @@ from dpcore.report import charts, labels, plotly_figures, plotly_script
 from pages.shared import figure, speed, streamlit_internals
 from pages.shared.base import catalogue, keys
 from pages.shared.server import server
-from tests.pages.driving import chart, check, figure_keys, open_app, trace
+from tests.pages.driving import chart, check, list_figure_keys, open_app, trace
 from tests.pages.driving import go as go_to
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -579,7 +579,7 @@ def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
 @pytest.mark.parametrize("title", ["Weights vs. caps", "Bias curves over τ₀", "Multi-task weights"])
 def test_paper_notation_is_one_switch_for_all_pages_and_changes_words_only(title):
     app = open_app(title)
-    key = figure_keys(app)[0]
+    key = list_figure_keys(app)[0]
     before = chart(app, key)
     check(app.toggle(key=keys.PAPER_NOTATION).set_value(True).run())
     after = chart(app, key)

@@ -20,8 +20,8 @@ from tests.pages.driving import (
     check,
     data,
     go,
-    link_of,
     open_app,
+    read_shown_link,
     release_copy,
     shown_texts,
     upload,
@@ -38,7 +38,7 @@ def everything_entered() -> None:
     from dpcore.common.privacy import Disclosure, ReleaseFacts
     from dpcore.contributions import ContributionHistogram
     from dpcore.dataset import Dataset, Values
-    from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
+    from dpcore.private_choice.private_histogram import HistogramParameters, release_histogram
     from pages.shared.base import cache, catalogue, keys
     from pages.shared.session import links, session
 
@@ -51,7 +51,7 @@ def everything_entered() -> None:
     )
     secret = Dataset("secret.csv", "", Disclosure.PRIVATE, histogram, values=values)
     session.use_data(session.LoadedData(secret, session.Origin(session.UPLOADED)))
-    session.record_release(ReleaseFacts(0.25, 0.0, PrivateCopyParameters(1.0).neighbours, "before"))
+    session.record_release(ReleaseFacts(0.25, 0.0, HistogramParameters(1.0).neighbours, "before"))
 
     @cache.cache_for_session(16)
     def answer(digest: str) -> object:
@@ -71,7 +71,7 @@ def everything_entered() -> None:
     for key in (*entries, *made_up, *(k for k in shells if k not in keys.PRESERVED_KEYS)):
         state[key] = f"secret of {key}"
     answer_before = answer(secret.digest)
-    copy = release_histogram(histogram, PrivateCopyParameters(1000.0), charge=session.record_release)
+    copy = release_histogram(histogram, HistogramParameters(1000.0), charge=session.record_release)
     session.use_release(copy.to_dataset("secret.csv"))
     seen["copy"] = {key: state[key] for key in state if key != "seen"}
     seen["answer stays"] = answer(secret.digest) is answer_before
@@ -188,7 +188,7 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
     key = "gap_examples.value_variance"
     check(app.segmented_control(key="gap_examples.variance_source").set_value("Entered").run())
     check(app.number_input(key=key).set_value(0.1371379).run())
-    assert "0.1371379" in link_of(app)
+    assert "0.1371379" in read_shown_link(app)
     release_copy(app)
     assert data(app).release is not None
     # What was set aside stands with the original data, where no widget or link looks; of files only a session does.
@@ -197,7 +197,7 @@ def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link()
     assert state[keys.SESSION_SNAPSHOT].content.disclosure is Disclosure.PRIVATE
     assert not [key for key, value in state.items() if "0.1371379" in str(value) and key not in aside]
     app = go(app, "Weights vs. caps")
-    assert "0.1371379" not in link_of(app)
+    assert "0.1371379" not in read_shown_link(app)
     assert "0.1371379" not in shown_texts(app)
     check(go(app, "Data").button(key="private_back").click().run())
     assert go(app, "Weights vs. caps").number_input(key=key).value == 0.1371379

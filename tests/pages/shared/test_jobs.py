@@ -20,7 +20,7 @@ from pages.shared.base.cache import ResultStore
 from pages.shared.fields import jobs, searches
 from pages.shared.fields.jobs import Job
 from pages.shared.server import server
-from tests.pages.driving import PATIENCE, answer_of, errors, finish, open_app, shown_texts, until
+from tests.pages.driving import RUN_SECONDS, errors, finish, open_app, read_number, shown_texts, wait_until
 
 
 def test_work_reports_and_ends():
@@ -51,11 +51,11 @@ def test_a_stop_is_heard_while_the_work_runs():
 
     thread = threading.Thread(target=job.run, args=(work,))
     thread.start()
-    assert begun.wait(PATIENCE)
+    assert begun.wait(RUN_SECONDS)
     assert job.is_running
     job.stop()
-    job.wait(PATIENCE)
-    thread.join(PATIENCE)
+    job.wait(RUN_SECONDS)
+    thread.join(RUN_SECONDS)
     assert (job.is_running, job.result) == (False, "what there was")
 
 
@@ -70,14 +70,14 @@ def test_a_server_that_ends_stops_all_work():
     async def serve():
         async with server.lifespan(None):
             threading.Thread(target=running.run, args=(work,), daemon=True).start()
-            until(begun.is_set)
+            wait_until(begun.is_set)
             threading.Thread(target=waiting.run, args=(work,), daemon=True).start()
-            until(lambda: waiting.is_waiting)
+            wait_until(lambda: waiting.is_waiting)
 
     with ThreadPoolExecutor() as thread:  # Playwright leaves a running loop in the worker's main thread.
         thread.submit(asyncio.run, serve()).result()
-    running.wait(PATIENCE)
-    waiting.wait(PATIENCE)
+    running.wait(RUN_SECONDS)
+    waiting.wait(RUN_SECONDS)
     assert (running.is_running, waiting.is_running) == (False, False)
 
 
@@ -101,16 +101,16 @@ def test_of_heavy_work_one_piece_runs_at_a_time():
         return thread
 
     threads = [begin(first)]
-    until(lambda: order)
+    wait_until(lambda: order)
     threads.append(begin(second))
-    until(lambda: second.is_waiting)
+    wait_until(lambda: second.is_waiting)
     light.stop()
-    begin(light).join(PATIENCE)
+    begin(light).join(RUN_SECONDS)
     assert order == ["1 begins", "3 begins", "3 ends"]
     assert (first.is_waiting, second.is_running) == (False, True)
     go_on.set()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(RUN_SECONDS)
     assert order == ["1 begins", "3 begins", "3 ends", "1 ends", "2 begins", "2 ends"]
     assert (second.is_waiting, second.result) == (False, 2)
     third = Job(4, is_heavy=True)  # The turn was given back.
@@ -120,17 +120,17 @@ def test_of_heavy_work_one_piece_runs_at_a_time():
 
 def test_heavy_work_that_is_stopped_while_it_waits_ends_and_leaves_the_turn_to_others():
     job, waits, go_on = Job(None, is_heavy=True), Job(None, is_heavy=True), threading.Event()
-    thread = threading.Thread(target=job.run, args=(lambda tell, stop: go_on.wait(PATIENCE),))
+    thread = threading.Thread(target=job.run, args=(lambda tell, stop: go_on.wait(RUN_SECONDS),))
     thread.start()
-    until(lambda: cache.HEAVY_QUEUE.has_no_free_turn)
+    wait_until(lambda: cache.HEAVY_QUEUE.has_no_free_turn)
     other = threading.Thread(target=waits.run, args=(lambda tell, stop: "stopped" if stop() else "ran",))
     other.start()
-    until(lambda: waits.is_waiting)
+    wait_until(lambda: waits.is_waiting)
     waits.stop()
-    other.join(PATIENCE)
+    other.join(RUN_SECONDS)
     assert (waits.result, job.is_running) == ("stopped", True)
     go_on.set()
-    thread.join(PATIENCE)
+    thread.join(RUN_SECONDS)
     assert not cache.HEAVY_QUEUE.has_no_free_turn
 
 
@@ -204,7 +204,7 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     job = run.job
     assert job.is_running
     connected.clear()
-    job.wait(PATIENCE)
+    job.wait(RUN_SECONDS)
     assert jobs.find_result("job") == (("data", "question"), "what there was")
     # What a page searches by itself begins anew; what a person stopped stays as it is.
     connected.add("ours")
@@ -212,7 +212,7 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
     assert run.job is not job
     job = run.job
     job.stop()
-    job.wait(PATIENCE)
+    job.wait(RUN_SECONDS)
     run.start_if_needed()
     assert run.job is job
 
@@ -225,10 +225,10 @@ def test_a_page_says_that_work_was_stopped_as_the_connection_was_lost():
 
     app = AppTest.from_function(page)
     job = app.session_state["job"] = Job(None)
-    thread = threading.Thread(target=job.run, args=(lambda tell, stop: until(stop),))
+    thread = threading.Thread(target=job.run, args=(lambda tell, stop: wait_until(stop),))
     thread.start()
     job.stop_when_lost(lambda: True, 0.0)
-    thread.join(PATIENCE)
+    thread.join(RUN_SECONDS)
     assert "page was lost" in app.run().info[0].value
     again = app.session_state["job"] = Job(None)
     again.run(lambda tell, stop: None)
@@ -244,9 +244,9 @@ def test_work_goes_on_while_somebody_is_connected():
 
     watcher = threading.Thread(target=job.stop_when_lost, args=(is_lost, 0.01))
     watcher.start()
-    assert was_asked.wait(PATIENCE)
+    assert was_asked.wait(RUN_SECONDS)
     job.run(lambda progress, should_stop: should_stop())
-    watcher.join(PATIENCE)
+    watcher.join(RUN_SECONDS)
     assert not watcher.is_alive()
     assert job.result is False
 
@@ -258,6 +258,7 @@ PAGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", PAGES)
 def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
     run = Job.run
@@ -283,6 +284,7 @@ def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
     assert all(app.session_state[key].result is not None for key in PAGES[title])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("title", "key", "doing"),
     [("Linear regression", "regression_card", "stopped"), ("Quantile", "quantile_card", "A first answer")],
@@ -293,21 +295,21 @@ def test_work_that_ends_between_two_looks_of_a_page_is_shown_whole(
     event, run, result_of = threading.Event(), jobs.Job.run, jobs.find_result
 
     def hold(job: jobs.Job, work: jobs.Work) -> None:
-        event.wait(PATIENCE)
+        event.wait(RUN_SECONDS)
         run(job, work)
 
     def look(name: str) -> object:
         result = result_of(name)
         event.set()
         job: jobs.Job = st.session_state[name]
-        job._done_event.wait(PATIENCE)
+        job._done_event.wait(RUN_SECONDS)
         return result
 
     monkeypatch.setattr(jobs.Job, "run", hold)
     monkeypatch.setattr(jobs, "find_result", look)
     app = open_app(title)
     assert event.is_set()
-    assert answer_of(app, key)["value"]
+    assert read_number(app, key)["value"]
     assert doing not in shown_texts(app)
 
 

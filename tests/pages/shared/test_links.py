@@ -30,23 +30,23 @@ from pages.shared.base import catalogue, keys
 from pages.shared.fields import setting
 from pages.shared.session import links, session
 from tests.pages.driving import (
-    address_of,
     begin,
     check,
+    count_content,
     data,
-    dataset_of,
     enter_range,
     errors,
     go,
-    link_of,
+    list_metrics,
     look_at,
-    metrics_of,
-    on_file,
     open_app,
+    open_on_file,
+    read_address,
+    read_shown_link,
     shown_texts,
     upload,
     use,
-    with_data,
+    use_dataset,
 )
 
 ADDRESS = "http://127.0.0.1:8501/anything?link=7"
@@ -207,8 +207,8 @@ def test_hostile_links_give_sentences_and_the_app_goes_on(name):
     assert "The link could not be followed in full" in errors(app)
     assert sentence.lower() in errors(app).lower()
     assert len(errors(app)) < 3_000
-    assert len(link_of(app)) < 1_000
-    assert metrics_of(app)  # the answer stands, on defaults or on what could be read
+    assert len(read_shown_link(app)) < 1_000
+    assert list_metrics(app)  # the answer stands, on defaults or on what could be read
     if name != "unknown field":
         return
     assert errors(check(app.run()))
@@ -256,7 +256,7 @@ def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
     assert (taken.epsilon, taken.lower) == (3.0, -1.0)
     assert taken.own_bound == (None if "own_bound" in changed else 9)
     assert {field: getattr(taken, field) for field in expected} == expected
-    assert metrics_of(app)
+    assert list_metrics(app)
 
 
 @pytest.mark.parametrize("title", ["Home", "Mean", "Linear regression"])
@@ -325,6 +325,7 @@ def test_fields_that_are_not_ours_are_left_alone():
     assert app.number_input(key=keys.EPSILON).value == setting.DEFAULT_EPSILON
 
 
+@pytest.mark.long
 def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
     app = open_app("Data")
     check(app.segmented_control(key="your_data.data_source").set_value("Generate").run())
@@ -335,7 +336,7 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
     assert data(app).histogram == samples.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
     for title in [spec.title for spec in catalogue.PAGES]:
         look_at(app, title)
-        other = begin(title, **query(link_of(app)))
+        other = begin(title, **query(read_shown_link(app)))
         assert other.title[0].value == app.title[0].value
         assert not errors(other)
         assert data(other) == data(app)
@@ -348,21 +349,21 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
 def test_an_address_follows_the_page_and_brings_it_back():
     app = open_app("Mean", link="1", data="shop-events", epsilon="3", lower="0", upper="500", own_bound="7")
     check(app.segmented_control(key="mean.counts").set_value("Private too").run())
-    address = address_of(app)
-    assert address == query(link_of(app))
+    address = read_address(app)
+    assert address == query(read_shown_link(app))
     other = open_app("Mean", **address)
     assert not errors(other)
-    assert address_of(other) == address
+    assert read_address(other) == address
 
 
 def test_the_address_of_private_data_holds_only_what_is_public():
     rows = "".join(f"u{k},{k}\n" for k in range(9))
     content = ("user_id,amount\n" + rows).encode()
-    app = on_file(content, "Mean")
+    app = open_on_file(content, "Mean")
     enter_range(app, -3.5, 93.25)
     app.number_input(key="mean.own_bound").set_value(6.0)
     check(app.segmented_control(key="mean.counts").set_value("Private too").run())
-    assert address_of(app) == {
+    assert read_address(app) == {
         "link": "1",
         "data": "upload",
         "epsilon": "1",
@@ -379,27 +380,27 @@ def test_the_address_of_private_data_holds_only_what_is_public():
         links.UPLOAD_MARK: "1",
     }
     # Loaded anew, the page has what is public, says what is gone, and complains of nothing that was never there.
-    other = open_app("Mean", **address_of(app))
+    other = open_app("Mean", **read_address(app))
     assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.DATA_GONE]
     assert other.session_state["mean.counts"].value == "private"
     # So a person who brings the file again is not asked for it again.
     assert (other.session_state["mean.lower"], other.session_state["mean.upper"]) == (-3.5, 93.25)
-    again = check(with_data(other, dataset_of(content, "file.csv")).run())
+    again = check(use_dataset(other, count_content(content, "file.csv")).run())
     assert (again.session_state["mean.lower"], again.session_state["mean.upper"]) == (-3.5, 93.25)
     assert "What range can a value have?" not in shown_texts(again)
 
 
 def test_what_was_pinned_is_said_to_be_gone_after_a_reload():
     app = open_app("Mean", link="1", data="shop-events", epsilon="3")
-    without = address_of(app)
+    without = read_address(app)
     check(app.button(key="mean_pin").click().run())
-    with_pin = address_of(app)
+    with_pin = read_address(app)
     assert with_pin == without | {links.PINS_MARK: "1"}
-    assert query(link_of(app)) == without  # whoever gets a link has lost nothing
+    assert query(read_shown_link(app)) == without  # whoever gets a link has lost nothing
     other = open_app("Mean", **with_pin)
     assert [p.message for p in other.session_state[keys.LINK_PROBLEMS]] == [links.PINS_GONE]
     assert "This page was loaded anew" in "".join(warning.value for warning in other.warning)
-    assert address_of(other) == without
+    assert read_address(other) == without
 
 
 def test_a_link_is_followed_once():
@@ -429,13 +430,13 @@ def test_a_link_holds_no_number_computed_from_private_data():
         mean.best_cap(problem).standard_error, mean.best_smooth(problem).threshold,
     ]  # fmt: skip
     for title in [spec.title for spec in catalogue.PAGES]:
-        assert_link_tells_nothing(link_of(look_at(app, title)), title, computed)
+        assert_link_tells_nothing(read_shown_link(look_at(app, title)), title, computed)
 
 
 def assert_link_tells_nothing(link, title, computed):
     """Nothing of these numbers, and of the data only that there was an upload."""
     # What also stands in the link of a session that never saw these data tells nothing of them.
-    link_fields, fresh = query(link), query(link_of(open_app(title)))
+    link_fields, fresh = query(link), query(read_shown_link(open_app(title)))
     telling = {text for name, text in link_fields.items() if text != fresh.get(name)}
     for number in computed:
         for text in (f"{number:g}", str(number), f"{number:.3g}"):

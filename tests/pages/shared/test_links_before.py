@@ -20,7 +20,7 @@ from pages.shared.base.question import Question
 from pages.shared.figures import figures
 from pages.shared.figures.figures import Pin
 from pages.shared.session import links, own_tables
-from tests.pages.driving import begin, check, shown_texts, with_data
+from tests.pages.driving import begin, check, shown_texts, use_dataset
 
 PRIVATE = dataclasses.replace(samples.load("shop-events"), name="secret.csv", disclosure=Disclosure.PRIVATE)
 USERS = "one user, with all their rows, is added or removed"
@@ -173,7 +173,7 @@ def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
         app = begin(title, link="1", data="upload", epsilon="1", **dict(parse_qsl(link)))
         key = f"{catalogue.find_page(title).name}.{field}"
         public = app.session_state[key]
-        check(with_data(app, PRIVATE).run())
+        check(use_dataset(app, PRIVATE).run())
         assert app.session_state[key] is not public
         assert words in shown_texts(app).replace("*", "")
         check(app.button(key="dismiss_link_problems").click().run())

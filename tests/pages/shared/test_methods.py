@@ -34,7 +34,7 @@ from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.answer import build_methods as private_methods
-from dpcore.private_choice.choice import PrivateChoice, choose, format_drawn_number
+from dpcore.private_choice.choice import DrawnNumber, choose, format_drawn_number
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import answer as quantile_answer
 from dpcore.quantile.parameters import QuantileParameters, Weighting
@@ -71,7 +71,7 @@ def users(counts: list[int], provenance: Provenance) -> Dataset:
     return Dataset("mine.csv", "", disclosure, histogram, values=values, pairs=pairs)
 
 
-def write_choice_methods(data: Dataset, *arguments: PrivateChoice) -> Methods | None:
+def write_choice_methods(data: Dataset, *arguments: DrawnNumber) -> Methods | None:
     parameters = PrivateParameters(1.0)
     solution = comparison.solve(data, parameters)
     ledger = Ledger()

@@ -113,6 +113,7 @@ def table(*columns: str) -> bytes:
     return "\n".join(lines).encode()
 
 
+@pytest.mark.long_but("Mean")
 @pytest.mark.parametrize("page", ["Mean", "Quantile"])
 def test_a_range_that_was_entered_for_one_file_is_asked_for_anew_with_the_next(page: str) -> None:
     low, high = {"Mean": ("mean.lower", "mean.upper"), "Quantile": ("quantile.low", "quantile.high")}[page]

@@ -46,11 +46,11 @@ from tests.pages.driving import (
     data,
     enter_range,
     go,
-    metrics_of,
+    list_metrics,
     open_app,
     release_copy,
     shown_texts,
-    with_data,
+    use_dataset,
 )
 
 SHOP = samples.load("shop-events")
@@ -58,6 +58,7 @@ SECRET = dataclasses.replace(SHOP, name="secret.csv", disclosure=Disclosure.PRIV
 SKEWED = ContributionHistogram(sizes=[1, 2, 5, 40, 300], users=[400, 90, 40, 12, 2])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
 def test_all_pages_find_one_number_for_one_setting(histogram):
     """Twenty settings side by side: a mean under each, on every page that answers it, and over ε on *Compare*."""
@@ -94,7 +95,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             assert (release is None) is (counts is mean.Counts.PUBLIC)
             if release is not None:
                 assert not on_mean.setting.list_differences(release.setting)
-                bounds["with DP"] = release.condition.best_bound(histogram)
+                bounds["with DP"] = release.condition.find_best_bound(histogram)
             # Where the error is the same at two bounds, either is best.
             costs = {
                 page: float(mean.capped_variance(on_mean.solution.problem, h)) for page, h in bounds.items()
@@ -107,6 +108,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
 def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
     """Twenty settings: a count, and a column's sum brought row by row, under either noise and any measure."""
@@ -135,7 +137,9 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
             histogram_drawn_on = release_bounds.convert_to_units(
                 get_user_amounts(data_set).totals, request.problem.unit, request.problem.largest
             )
-        bounds["the draw"] = request.problem.condition.best_bound(histogram_drawn_on) * request.problem.unit
+        bounds["the draw"] = (
+            request.problem.condition.find_best_bound(histogram_drawn_on) * request.problem.unit
+        )
         app = total.compute_errors(problem, list(bounds.values()))
         # A bound on totals is written in few digits, and drawn in units: hardly more error.
         # Draws go by the noise of the exact mechanism in real numbers, not by that of a program.
@@ -156,6 +160,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
             )
 
 
+@pytest.mark.long
 def test_all_pages_find_one_bound_for_one_quantile_or_learner():
     """Twenty settings each: the page, *Compare* over ε, a call, and what a draw aims at."""
     few = SHOP.values.user_codes < 12
@@ -184,8 +189,8 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         )
         request = selection.build_request(on_page.answer, data_set, selection.SelectionSettings())
         assert not on_page.answer.setting.list_differences(request.setting)
-        errors = request.problem.condition.errors(
-            histogram, np.array([bound, request.problem.condition.best_bound(histogram)])
+        errors = request.problem.condition.compute_errors(
+            histogram, np.array([bound, request.problem.condition.find_best_bound(histogram)])
         )
         assert errors[0] == pytest.approx(errors[1], rel=1e-9)
     for epsilon, differ, form in itertools.product(
@@ -220,9 +225,9 @@ def test_users_who_differ_are_one_setting_too(histogram):
         release = PrivateParameters.from_release(on_mean.setting)
         assert not on_mean.setting.list_differences(release.setting)
         best = on_mean.numbers[0].value
-        assert release.condition.best_bound(histogram) == best
+        assert release.condition.find_best_bound(histogram) == best
         assert mean_against(data_set, parameters).compute_best_bound_and_error(epsilon)[0] == best
-        errors = release.condition.errors(histogram, np.array([1.0, 7.0, float(best)]))
+        errors = release.condition.compute_errors(histogram, np.array([1.0, 7.0, float(best)]))
         there = np.sqrt(mean.capped_variance(on_mean.solution.problem, [1.0, 7.0, best]))
         np.testing.assert_allclose(errors / errors[-1], there / there[-1], rtol=1e-9)
         # Of a population users who differ are not taken into account, and that is told.
@@ -232,7 +237,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
 
 
 def test_private_data_get_the_private_side_and_every_page_the_same_number():
-    app = with_data(open_app("Mean"), SECRET)
+    app = use_dataset(open_app("Mean"), SECRET)
     app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
     check(app.run())
     assert app.session_state["mean.target"] is mean.Target.TABLE
@@ -240,12 +245,14 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     parameters = mean.MeanParameters(
         1.0, 0.0, 100.0, counts=mean.Counts.PRIVATE, target=mean.Target.TABLE, likeness=mean.Likeness.ENTERED
     )
-    differ = mean.best_cap(parameters.problem(SECRET.histogram)).max_contributions
+    differ = mean.best_cap(parameters.build_problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {differ} rows" in shown_texts(app)
     check(app.segmented_control(key="mean.likeness").set_value("Not at all").run())
     assert app.session_state["mean.counts"] is mean.Counts.PRIVATE
     assert app.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
-    cap = mean.best_cap(mean.MeanParameters(1.0, 0.0, 100.0).problem(SECRET.histogram)).max_contributions
+    cap = mean.best_cap(
+        mean.MeanParameters(1.0, 0.0, 100.0).build_problem(SECRET.histogram)
+    ).max_contributions
     assert f"Keep at most {cap} rows" in shown_texts(app)
     # A look at the values is a choice of the person's own.
     app.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
@@ -263,7 +270,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
 
 def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     """Weights gain goes by the worst case where *Mean* reads the variance."""
-    app = check(with_data(open_app("Mean"), SHOP).run())
+    app = check(use_dataset(open_app("Mean"), SHOP).run())
     check(app.button(key="mean_as_in_paper").click().run())
     variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
     cap = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
@@ -275,8 +282,9 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     assert "*Mean* finds" not in shown_texts(app)
 
 
+@pytest.mark.long
 def test_a_setting_that_is_entered_once_holds_on_all_pages():
-    app = check(with_data(open_app("Mean"), SECRET).run())
+    app = check(use_dataset(open_app("Mean"), SECRET).run())
     enter_range(app, 2.0, 80.0)
     go(app, "Quantile")
     assert (app.number_input(key="quantile.low").value, app.number_input(key="quantile.high").value) == (
@@ -302,6 +310,7 @@ def test_a_setting_that_is_entered_once_holds_on_all_pages():
     assert app.number_input(key="per_group.delta").value == 1e-8
 
 
+@pytest.mark.long
 def test_the_range_beside_a_demonstration_is_about_that_alone():
     app = check(open_app("Mean").run())
     assert data(app).values is None
@@ -314,7 +323,7 @@ def test_the_range_beside_a_demonstration_is_about_that_alone():
 
 
 def test_a_range_of_private_values_is_forgotten_with_them():
-    app = check(with_data(open_app("Mean"), SECRET).run())
+    app = check(use_dataset(open_app("Mean"), SECRET).run())
     enter_range(app, 2.0, 80.0)
 
     release_copy(app)
@@ -324,12 +333,13 @@ def test_a_range_of_private_values_is_forgotten_with_them():
     assert app.session_state["per_group.upper"] is None
 
 
+@pytest.mark.long_but("Sum and count-total-BoundPurpose.SUM")
 @pytest.mark.parametrize(
     ("title", "name", "wanted"),
     [("Mean", "mean", BoundPurpose.CAP), ("Sum and count", "total", BoundPurpose.SUM)],
 )
 def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
-    app = with_data(open_app(title), SECRET)
+    app = use_dataset(open_app(title), SECRET)
     app.session_state["mean.lower"], app.session_state["mean.upper"] = 0.0, 100.0
     check(app.run())
     draw, code = app.button(key=f"{name}_card_draw"), app.button(key=f"{name}_card_code")
@@ -356,18 +366,19 @@ def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
 
 def test_nothing_is_drawn_where_nothing_needs_it():
     for data_set in (SHOP, dataclasses.replace(SECRET, values=None)):
-        app = with_data(open_app("Mean"), data_set)
+        app = use_dataset(open_app("Mean"), data_set)
         app.session_state["mean.counts"] = mean.Counts.PUBLIC
         check(app.run())
         assert not [button for button in app.button if button.key == "mean_card_draw"]
 
 
+@pytest.mark.long
 def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data():
     """Two private tables, one sentence; it goes with the draw."""
     cost_texts = set()
     for histogram in (SHOP.histogram, SKEWED):
         private = dataclasses.replace(SECRET, histogram=histogram, values=None)
-        app = check(with_data(open_app("Sum and count"), private).run())
+        app = check(use_dataset(open_app("Sum and count"), private).run())
         check(app.button(key="total_card_draw").click().run())
         (cost,) = (text for text in shown_texts(app).splitlines() if "On public samples" in text)
         cost_texts.add(cost)
@@ -384,7 +395,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
 
 
 def test_a_bound_of_ones_own_is_compared_under_the_card():
-    app = check(with_data(open_app("Mean"), SHOP).run())
+    app = check(use_dataset(open_app("Mean"), SHOP).run())
     check(app.number_input(key="mean.own_bound").set_value(50.0).run())
     (sentence,) = {
         text for text in shown_texts(app).splitlines() if text.startswith("Your own bound, 50 rows")
@@ -398,5 +409,5 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     assert f"{ratio:.1f} times as much compared with the bound above" in sentence
     # What is wrong with it is said beside it, and the answer stands.
     check(app.number_input(key="mean.own_bound").set_value(1.5).run())
-    assert metrics_of(app)
+    assert list_metrics(app)
     assert "must be a whole number" in shown_texts(app)

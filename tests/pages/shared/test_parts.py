@@ -53,15 +53,18 @@ def figures_of(histogram, epsilon=1.0):
     data = Dataset("any", "", Disclosure.PUBLIC, histogram)
     start = start_answer.build_answer(data, StartParameters(epsilon, 3))
     return {
-        "start": plotly_figures.draw(start.plots["start-tradeoff"]()),
-        **{key: plotly_figures.draw(plot()) for key, plot in view.plots.items()},
-        **{name: plotly_figures.draw(drawn(data)) for name, drawn in axes.PLOTTER_BY_DISTRIBUTION.items()},
+        "start": plotly_figures.draw_plot(start.plots["start-tradeoff"]()),
+        **{key: plotly_figures.draw_plot(plot()) for key, plot in view.plots.items()},
+        **{
+            name: plotly_figures.draw_plot(drawn(data))
+            for name, drawn in axes.PLOTTER_BY_DISTRIBUTION.items()
+        },
     }
 
 
 def shift_of(epsilon):
     parameters = mean.MeanParameters(epsilon, upper=100.0, variance_source=mean.VarianceSource.FROM_VALUES)
-    return plotly_figures.draw(build_answer(SHOP, parameters).plots["mean-shift"]())
+    return plotly_figures.draw_plot(build_answer(SHOP, parameters).plots["mean-shift"]())
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
@@ -101,7 +104,7 @@ def test_what_is_drawn_is_what_the_csv_holds(name):
     for item in axes.PLOTTER_BY_DISTRIBUTION.values():
         plot = item(data)
         x, y = list(plot.columns.values())[:2]
-        trace = plotly_figures.draw(plot).data[0]
+        trace = plotly_figures.draw_plot(plot).data[0]
         assert np.array_equal(trace.x, x)
         assert np.array_equal(trace.y, y)
         assert plot.alt
@@ -148,7 +151,7 @@ def test_the_tail_thinned_out_is_the_tail():
 def test_markers_lie_on_their_curves():
     for epsilon in (0.01, 1.0, 100.0):
         view = answer_mean(SHOP.histogram, epsilon, 10.0)
-        figure = plotly_figures.draw(view.plots["mean-error"]())
+        figure = plotly_figures.draw_plot(view.plots["mean-error"]())
         named = {trace.name: trace for trace in figure.data}
         for curve, marker in (
             ("Total, bounded rows", "Best bound"),

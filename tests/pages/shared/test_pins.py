@@ -23,10 +23,10 @@ from tests.pages.driving import (
     chart,
     check,
     go,
-    link_of,
-    on_file,
     open_app,
+    open_on_file,
     open_tab,
+    read_shown_link,
     release_copy,
     shown_texts,
 )
@@ -110,7 +110,7 @@ def list_traces(app: Any, key: str) -> list[str]:
 
 
 def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link() -> None:
-    app = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
+    app = open_on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
     for key, value in {"mean.lower": 0.0, "mean.upper": 80.0}.items():
         check(app.number_input(key=key).set_value(value).run())
     app = pin_answer(app, "mean")
@@ -127,7 +127,7 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
     assert table.value["Half or double"].str.contains(" costs ").all()
     assert "Highest value U: 80" in table.value["Settings"][0]
 
-    assert "shop_events" not in link_of(app)
+    assert "shop_events" not in read_shown_link(app)
 
     check(app.text_input(key="mean_pin_name").set_value("last year").run())
     assert [item.name for item in app.session_state[keys.PINS]] == ["shop_events.csv, ε = 1", "last year"]
@@ -175,7 +175,7 @@ def test_a_pin_whose_large_number_is_the_error_says_the_choice() -> None:
 
 
 def test_pins_of_private_data_go_with_them_and_come_back() -> None:
-    app = on_file(SHOP_EVENTS, "Sum and count", "shop_events.csv")
+    app = open_on_file(SHOP_EVENTS, "Sum and count", "shop_events.csv")
     app = pin_answer(app, "total")
     app = go(app, "Data")
     release_copy(app)

@@ -24,13 +24,13 @@ from tests.pages.driving import (
     chart,
     check,
     errors,
-    figure_keys,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_figure_keys,
+    list_metrics,
     open_app,
     open_tab,
+    read_shown_link,
     shown_texts,
 )
 
@@ -39,7 +39,7 @@ SHOP = {"link": "1", "data": "shop-events", "epsilon": "1"}
 
 def has_answer(app) -> bool:
     """Whether the page shows an answer: metrics of its card, or a figure."""
-    return bool(metrics_of(app)) or bool(figure_keys(app))
+    return bool(list_metrics(app)) or bool(list_figure_keys(app))
 
 
 JOBS = (
@@ -51,26 +51,27 @@ JOBS = (
 )
 
 
+@pytest.mark.long_for("User-level DP-SGD", "Classifier", "Recommender", "Linear regression", "Quantile")
 @pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
 def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsilon(title):
     lines = {"link": "1", "epsilon": "1", "lines": "users; rows"} if title == "Budget plan" else {}
     app = finish(open_app(title, **lines), *JOBS)  # A plan starts empty.
-    before = shown_texts(app), link_of(app), figure_keys(app)
+    before = shown_texts(app), read_shown_link(app), list_figure_keys(app)
     check(app.run())
-    assert (shown_texts(app), link_of(app), figure_keys(app)) == before
+    assert (shown_texts(app), read_shown_link(app), list_figure_keys(app)) == before
     if title in ("Data", "Paper comparison", "Release sheet"):  # They ask for no ε.
         return
     assert has_answer(app)
     for item in (0.0, -1.0, 1e-7, 5000.0) if title == "Mean" else (0.0, 5000.0):
         check(app.number_input(key=keys.EPSILON).set_value(item).run())
         assert "must lie between 0.000001 and 1,000; got" in errors(app)
-        assert not metrics_of(app)
-        assert "start_tradeoff" not in figure_keys(app)
+        assert not list_metrics(app)
+        assert "start_tradeoff" not in list_figure_keys(app)
         assert app.number_input(key=keys.EPSILON).value == item
-        assert f"epsilon={item:g}" not in link_of(app)
+        assert f"epsilon={item:g}" not in read_shown_link(app)
     if title == "Mean":
         go(app, "Data")  # which does not use it
-        assert f"epsilon={item:g}" not in link_of(app)
+        assert f"epsilon={item:g}" not in read_shown_link(app)
         app = go(app, title)
         assert app.number_input(key=keys.EPSILON).value == item
     check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
@@ -98,6 +99,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.long_but("users", "Mean's own cap", "VC dimension")
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name):
     title, tabs, tab, key, stands = WHOLE[name]

@@ -16,19 +16,19 @@ from dpcore.report.content import JSON_SCHEMA_NAME
 from dpcore.training import experiment
 from pages.shared.report import report_content
 from tests.cells import leave_repeats
-from tests.pages.driving import raw_texts, words_of_numbers
+from tests.pages.driving import raw_texts, read_card_texts
 from tests.pages.reporting import (
     CASES,
     REPORT_TIME,
     Reader,
-    answer_in,
-    answer_of_script,
     assert_script_has_what_the_page_has,
     card_numbers,
-    marks,
+    find_marks,
+    find_stem,
     open_case,
+    read_answer_texts,
+    run_and_read_answer,
     run_script,
-    stem_of,
 )
 
 FILL = experiment.fill_table
@@ -48,6 +48,7 @@ def all_runs():
         yield
 
 
+@pytest.mark.long_for("mean", "training", "learning", "regression", "quantile")
 @pytest.mark.parametrize("name", leave_repeats(CASES, lambda name: CASES[name][0]))
 def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(
     name, report_contents, tmp_path
@@ -57,11 +58,11 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(
     words = raw_texts(app)
     for code in app.code:
         words = words.replace(code.value, "")
-    assert not marks(words)
-    assert not marks(words_of_numbers(app))
-    content = report_contents[stem_of(title)]()
+    assert not find_marks(words)
+    assert not find_marks(read_card_texts(app))
+    content = report_contents[find_stem(title)]()
     # The card's first number has no label where the instruction holds it; everywhere else it has the answer's.
-    shown = card_numbers(app, f"{stem_of(title)}_card", content.answer.numbers[0].label)
+    shown = card_numbers(app, f"{find_stem(title)}_card", content.answer.numbers[0].label)
     assert len(shown) >= 2
     assert shown[0][0] == content.answer.numbers[0].label
 
@@ -73,7 +74,7 @@ def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(
     printed = run_script(script, tmp_path, name in AS_A_PERSON, names).splitlines()
     if name != UNTRAINED:
         assert_script_has_what_the_page_has(
-            app, content, answer_in(names) or answer_of_script(content, tmp_path)
+            app, content, read_answer_texts(names) or run_and_read_answer(content, tmp_path)
         )
     assert document["schema"] == JSON_SCHEMA_NAME
     numbers = {line["name"]: line["value"] for line in document["answers"][0]["numbers"]}
@@ -161,5 +162,5 @@ def test_public_data_have_one_report():
 
 @pytest.mark.parametrize("text", ["(share/ε)^2", "τ/n_τ", "p_j", "u_i ∝ 1/i", "1/i\\^α", "n\\_τ"])
 def test_marks_for_symbols_are_found_outside_of_latex(text):
-    assert marks(text)
-    assert not marks(f"${text}$")
+    assert find_marks(text)
+    assert not find_marks(f"${text}$")

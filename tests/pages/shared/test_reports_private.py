@@ -23,7 +23,7 @@ from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.regression import problem
-from dpcore.regression.draw import Draw
+from dpcore.regression.draw import ReleasedCoefficients
 from dpcore.regression.parameters import DataSource
 from dpcore.report import content as dpcore_report_content
 from dpcore.report import content as report_document
@@ -39,18 +39,18 @@ from pages.shared.base import keys
 from pages.shared.report import report_content
 from pages.shared.session import session
 from pages.training import release as training_report
-from tests.pages.driving import check, confirm, data, on_file, open_app, shown_texts
+from tests.pages.driving import check, confirm, data, open_app, open_on_file, shown_texts
 from tests.pages.reporting import (
     HOSTILE,
     PRIVATE_FILE,
     REPORT_TIME,
     Reader,
-    answer_of_script,
     assert_script_has_what_the_page_has,
     card_numbers,
+    find_stem,
     private_page,
+    run_and_read_answer,
     run_script,
-    stem_of,
     wait_for_searches,
 )
 
@@ -152,7 +152,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(report_contents):
 @pytest.mark.parametrize("title", ["Mean", "Sum and count", "Bias curves over τ₀"])
 def test_hostile_names_stay_text(title, report_contents):
     private_page(title)
-    content = report_contents[stem_of(title)]()
+    content = report_contents[find_stem(title)]()
     page = Reader(report_content.write_html(content, REPORT_TIME, public_only=False))
     kinds = {tag for tag, _ in page.elements}
     assert not kinds & {"img", "a", "iframe", "svg"}
@@ -238,6 +238,7 @@ def test_a_script_holds_no_number_of_private_data(public_only, report_contents):
     assert ("evil.example" in script.split("FILES = ")[1].splitlines()[0]) is not public_only
 
 
+@pytest.mark.long
 def test_the_script_of_private_data_reads_the_persons_own_files(report_contents, tmp_path):
     app = private_page("Bias curves over τ₀")
     shown = card_numbers(app, "learning_card")
@@ -256,6 +257,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(report_contents,
         assert f"{label}: {value}" in printed
 
 
+@pytest.mark.long
 def test_the_script_of_private_values_reads_the_file_that_was_loaded(report_contents, tmp_path):
     app = private_page("Mean", READ)
     shown = card_numbers(app, "mean_card")
@@ -277,6 +279,7 @@ def test_both_reports_of_private_data_stand_beside_each_other():
     assert "PRIVATE-do-not-publish" in texts
 
 
+@pytest.mark.long_but("Mean")
 @pytest.mark.parametrize(
     "title", ["Mean", "Sum and count", "Quantile", "Bias curves over τ₀", "Weights vs. caps"]
 )
@@ -310,33 +313,39 @@ def printed_of(content, folder, file, name):
     ).splitlines()
 
 
+@pytest.mark.long
 def test_scripts_of_pages_that_need_rows_read_them_from_the_file(report_contents, tmp_path):
     app = private_page("Quantile")
     content = report_contents["quantile"]()
     (tmp_path / data(app).name).write_bytes(PRIVATE_FILE)
-    assert_script_has_what_the_page_has(app, content, answer_of_script(content, tmp_path))
+    assert_script_has_what_the_page_has(app, content, run_and_read_answer(content, tmp_path))
     printed = printed_of(content, tmp_path, PRIVATE_FILE, "your-file.csv")
     assert len(content.answer.numbers) == 3
     for number in content.answer.numbers:
         assert f"{number.label}: {number.text}" in printed
 
 
+@pytest.mark.long
 def test_totals_of_both_signs(report_contents, tmp_path):
     file = ("user,amount\n" + "".join(f"u{i % 40},{(i * 7) % 23 - 11}\n" for i in range(400))).encode()
-    app = on_file(file, "Sum and count")
+    app = open_on_file(file, "Sum and count")
     app.session_state["total.summed"] = Summed.VALUES
     check(app.run())
     app.session_state["total.signed_tabs"] = "Downloads"
     wait_for_searches(app)
     (tmp_path / data(app).name).write_bytes(file)
     assert_script_has_what_the_page_has(
-        app, report_contents["total_signed"](), answer_of_script(report_contents["total_signed"](), tmp_path)
+        app,
+        report_contents["total_signed"](),
+        run_and_read_answer(report_contents["total_signed"](), tmp_path),
     )
     app.session_state["total.lower"], app.session_state["total.upper"] = -5.0, 20.0
     app.session_state["total.objective"] = Measure.RMSE
     wait_for_searches(app)
     assert_script_has_what_the_page_has(
-        app, report_contents["total_signed"](), answer_of_script(report_contents["total_signed"](), tmp_path)
+        app,
+        report_contents["total_signed"](),
+        run_and_read_answer(report_contents["total_signed"](), tmp_path),
     )
     printed = printed_of(report_contents["total_signed"](), tmp_path, file, "your-file.csv")
     shown = card_numbers(app, "total_card")
@@ -345,6 +354,7 @@ def test_totals_of_both_signs(report_contents, tmp_path):
         assert f"{label}: {value}" in printed
 
 
+@pytest.mark.long
 def test_regression_on_a_table_of_ones_own(report_contents, tmp_path):
     rng = np.random.default_rng(5)
     rows = [
@@ -375,9 +385,9 @@ def test_regression_on_a_table_of_ones_own(report_contents, tmp_path):
     assert not public.of_class("private")
 
 
-def regression_draw(epsilon: float, *values: float) -> Draw:
+def regression_draw(epsilon: float, *values: float) -> ReleasedCoefficients:
     release = LaplaceRelease(np.array(values), epsilon=epsilon, scale=2.0, sensitivity=1.0)
-    return Draw("", ("x1", "<b>"), release, np.ones(len(values)), np.ones(len(values)))
+    return ReleasedCoefficients("", ("x1", "<b>"), release, np.ones(len(values)), np.ones(len(values)))
 
 
 def paid(*epsilons: float) -> Ledger:

@@ -25,7 +25,7 @@ from dpcore.data import samples, saved_dataset
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature
 from dpcore.dataset import Contribution, Dataset, LabelledRows
-from dpcore.private_choice.choice import MECHANISM_NAME, PrivateChoice
+from dpcore.private_choice.choice import MECHANISM_NAME, DrawnNumber
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Relation
 from dpcore.training.parameters import DataSource
 from dpcore.training.training_data import TrainingData
@@ -40,16 +40,16 @@ from pages.shared.session.session_file import SessionContent
 from pages.your_data import columns
 from tests.pages.driving import (
     SHOP_EVENTS,
+    build_app,
     check,
     data,
     enter_range,
     errors,
     go,
-    metrics_of,
-    new_app,
-    on_data,
-    on_file,
+    list_metrics,
     open_app,
+    open_on_dataset,
+    open_on_file,
     shown_texts,
     upload,
     use,
@@ -76,7 +76,7 @@ ACCOUNT = "ab" * 32
 NUMBER = PrivateParameters(
     1.0, BoundPurpose.SUM, selection_epsilon=0.25, relation=Relation.REPLACE, guess=20.0, guess_factor=3.0
 )
-CHOSEN = PrivateChoice(17.0, ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, MECHANISM_NAME), NUMBER.choice)
+CHOSEN = DrawnNumber(17.0, ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, MECHANISM_NAME), NUMBER.choice)
 DRAWN = {SECRET.histogram.digest: ((BoundPurpose.SUM, CHOSEN),)}
 EVENTS = Roles(
     TableKind.EVENTS, user="shop", value="price", task="day", missing_users=MissingUsers.ONE_USER,
@@ -455,7 +455,7 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
         problem = parameters.choice
         facts = ReleaseFacts(problem.epsilon * (1.0 - at / 8.0), 0.0, problem.neighbours, MECHANISM_NAME)
         value = float(problem.candidates[int(at * (problem.candidates.size - 1))])
-        drawn.append((parameters.purpose, PrivateChoice(value, facts, problem)))
+        drawn.append((parameters.purpose, DrawnNumber(value, facts, problem)))
         ledger = ledger.add(facts)
     table = OwnTable(TrainingData(replace(TABLE, name=name), ACCOUNT, DESIGN), {"range_low_" + name: 1.5})
     releases = {"private_choice": {"0" * 64: tuple(drawn)}}
@@ -483,7 +483,7 @@ def open_session(app: Any, content: bytes) -> Any:
 
 
 def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None:
-    app = on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
+    app = open_on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
     enter_range(app, 3.0, 80.0)
     check(app.number_input(key="epsilon").set_value(0.37).run())
     session_before = write_session(app)
@@ -514,13 +514,14 @@ def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None
     assert data(new) == data(app)
 
 
+@pytest.mark.long
 def test_further_value_columns_and_the_lines_of_a_plan_come_back() -> None:
     frame = read_csv(samples.FOLDER / "support_tickets.csv")
     columns = {"user": "customer", "value": "words", "further_values": ("hours_waited", "years")}
-    app = on_data(to_dataset(frame, **columns, disclosure="public"), "Budget plan")
+    app = open_on_dataset(to_dataset(frame, **columns, disclosure="public"), "Budget plan")
     lines = "rows; mean of hours_waited from 0 to 72; sum of years"
     app.session_state["plan.lines"] = lines
-    before = [metric.value for metric in metrics_of(check(app.run()))]
+    before = [metric.value for metric in list_metrics(check(app.run()))]
     assert not errors(app)
     new = open_session(open_app("Data"), write_session(app))
     assert data(new) == data(app)
@@ -528,9 +529,10 @@ def test_further_value_columns_and_the_lines_of_a_plan_come_back() -> None:
     new = go(new, "Budget plan")
     assert not errors(new)
     assert new.session_state["plan.lines"] == lines
-    assert [metric.value for metric in metrics_of(new)] == before
+    assert [metric.value for metric in list_metrics(new)] == before
 
 
+@pytest.mark.long
 def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -546,6 +548,7 @@ def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     assert new.selectbox(key="your_data.upload_role_user").value == "user_id"
 
 
+@pytest.mark.long
 def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_named() -> None:
     rng = np.random.default_rng(1)
     codes = np.repeat(np.arange(40), 1 + np.arange(40) % 4)
@@ -571,7 +574,7 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
 
 def test_a_public_demo_opens_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWEETSPOT_SERVED", "1")
-    app = check(new_app("Data").run())
+    app = check(build_app("Data").run())
     check(app.segmented_control(key="your_data.data_source").set_value("Session").run())
     assert not app.file_uploader
     assert "public demo" in shown_texts(app)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 import streamlit as st
 from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 from streamlit.testing.v1 import AppTest
@@ -16,7 +17,7 @@ from dpcore.common.workspace import Workspace
 from pages.shared.screen import layout
 from pages.shared.server import server
 from pages.your_data import columns, contents
-from tests.pages.driving import PATIENCE, ROOT
+from tests.pages.driving import ROOT, RUN_SECONDS
 
 SETTLED = """
 import duckdb
@@ -26,6 +27,7 @@ shell.freeze_memory()
 """
 
 
+@pytest.mark.long
 def test_what_is_frozen_does_not_outlive_the_interpreter():
     # DuckDB's binding prints a page of what is alive when its module goes.
     result = subprocess.run(
@@ -67,5 +69,5 @@ def test_an_exception_of_a_page_has_its_own_message() -> None:
     def raise_error() -> None:
         raise ValueError("the seventh row is odd")
 
-    app = AppTest.from_function(raise_error).run(timeout=PATIENCE)
+    app = AppTest.from_function(raise_error).run(timeout=RUN_SECONDS)
     assert [error.message for error in app.exception] == ["the seventh row is odd"]

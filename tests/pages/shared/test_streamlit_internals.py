@@ -37,6 +37,7 @@ ARGUMENTS = {
 ARGUMENTS["free_files"] = ((SimpleNamespace(file_id="a"),),)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [(), pytest.param(missing_names.NAMES, marks=pytest.mark.long)])
 def test_the_app_starts_and_its_slider_moves_without_any_private_name(names: tuple[str, ...]) -> None:
     port = str(helpers.launcher.choose_port(46000))
@@ -61,6 +62,7 @@ def test_every_function_has_its_fallback_in_the_test() -> None:
     assert {name for name, _ in functions} - public == {"_get_context", "with_fallback"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("setting", "is_on"), [("", True), ("0", True), ("1", False)])
 def test_one_switch_turns_off_the_socket_its_gate_and_our_serving_of_scripts(
     setting: str, is_on: bool

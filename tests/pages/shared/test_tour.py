@@ -20,7 +20,7 @@ from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.private_choice.private_histogram import PrivateCopyParameters, release_histogram
+from dpcore.private_choice.private_histogram import HistogramParameters, release_histogram
 from dpcore.start import parameters
 from dpcore.start.parameters import UserPreset
 from pages.shared.base import keys
@@ -28,15 +28,15 @@ from pages.shared.base.question import Question
 from pages.shared.screen import tour_bar
 from pages.shared.session import links, session, session_file, tour
 from tests.pages.driving import (
-    address_of,
+    build_app,
     check,
     data,
     enter_range,
     errors,
     go,
-    new_app,
-    on_data,
     open_app,
+    open_on_dataset,
+    read_address,
     release_copy,
     shown_texts,
 )
@@ -183,6 +183,7 @@ def test_per_group_says_the_best_pair_and_which_bound_fell() -> None:
     assert answer_at("per_group", 0.01).startswith("At ε = 0.01 no pair is worth its noise")
 
 
+@pytest.mark.long
 def test_plan_names_the_line_that_needs_most_and_more_lines_are_as_wanted_with_more_budget() -> None:
     answer_texts = [answer_at("plan", epsilon) for epsilon in (1.0, 10.0, 100.0)]
     assert all(text.startswith("**Rows per group**") for text in answer_texts)
@@ -278,7 +279,7 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
     tour.begin_tour()
     tour.go_to_step(len(STOPS))
     of_sample = session.get_dataset()
-    copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record_release)
+    copy = release_histogram(of_sample.histogram, HistogramParameters(5.0), charge=session.record_release)
     with unittest.mock.patch("pages.shared.base.cache.forget_session_results"):
         session.use_release(copy.to_dataset("sample"))
     assert session.get_dataset().release is not None
@@ -304,7 +305,7 @@ def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: di
 
 
 def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any]) -> None:
-    copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record_release)
+    copy = release_histogram(SECRET.histogram, HistogramParameters(1000.0), charge=session.record_release)
     with unittest.mock.patch("pages.shared.base.cache.forget_session_results"):
         session.use_release(copy.to_dataset("secret.csv"))
         loaded = session.get_loaded()
@@ -384,8 +385,9 @@ def follow(app: AppTest) -> AppTest:
     return check(app.run())
 
 
+@pytest.mark.long
 def test_the_tour_on_the_real_pages() -> None:
-    app = on_data(SECRET, "Mean")
+    app = open_on_dataset(SECRET, "Mean")
     enter_range(app, 2.0, 40.0)
     check(go(app, "Home").button(key="tour_begin").click().run())
     for number, question in enumerate(STOPS, 1):
@@ -396,7 +398,7 @@ def test_the_tour_on_the_real_pages() -> None:
         assert "brings back: secret.csv" in shown_texts(app)
         # As declared, or the answer would say that it is about other settings.
         assert app.session_state[keys.PAGE_PARAMETERS] == step.parameters
-        assert address_of(app)["tour"] == str(number)
+        assert read_address(app)["tour"] == str(number)
         assert tour_bar.ANSWER_HINT in shown_texts(app)
         widget = f"{question.widget_keys[step.field_name]}"
         if step.field_name == "epsilon":
@@ -425,11 +427,12 @@ def test_the_tour_on_the_real_pages() -> None:
     assert data(app) is SECRET
     go(app, "Mean")
     assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (2.0, 40.0)
-    assert "tour" not in address_of(app)
+    assert "tour" not in read_address(app)
 
 
+@pytest.mark.long
 def test_an_address_leads_to_a_step() -> None:
-    app = new_app("Home")
+    app = build_app("Home")
     app.query_params["tour"] = "3"
     follow(check(app.run()))
     assert app.title[0].value == STOPS[2].title

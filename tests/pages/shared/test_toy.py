@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 import dpcore
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import to_fields
-from dpcore.private_choice.private_histogram import PrivateCopyParameters
+from dpcore.private_choice.private_histogram import HistogramParameters
 from pages.private_choice import actions
 from pages.shared import shell
 from pages.shared.base import cache, catalogue, keys
@@ -31,9 +31,9 @@ from tests.pages.driving import (
     errors,
     finish,
     go,
-    link_of,
     open_app,
     open_tab,
+    read_shown_link,
     shown_texts,
     upload,
     use,
@@ -71,7 +71,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_command(spec: Any) -> Any:
         command = st_state().pop("test_command", None)
         if command == "release":
-            actions.release_dp_histogram(PrivateCopyParameters(1000.0))
+            actions.release_dp_histogram(HistogramParameters(1000.0))
         elif command == "back":
             session.use_original()
         return show(spec)
@@ -116,7 +116,7 @@ def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
     assert value(app, "rows") == 3
     assert "Own_rows cannot be read" in errors(app)
     assert {"rows=3", "shown=share", "epsilon=0.5", "data=shop-events"} <= set(
-        link_of(app).partition("?")[2].split("&")
+        read_shown_link(app).partition("?")[2].split("&")
     )
     origin, values, problems = links.read_link(
         {"link": "1", "data": "zipf", **to_fields(toy.parameters_type(epsilon=2.0, rows=9))}, toy
@@ -126,6 +126,7 @@ def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
     assert origin.name == "zipf"
 
 
+@pytest.mark.long
 def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     app = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")), "Heavy users")
     assert "computed from private data" in shown_texts(app)
@@ -139,7 +140,7 @@ def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     app = finish(app, "toy.job")
     assert "50 runs." in shown_texts(app)
     job: jobs.Job = value(app, "job")
-    assert "0.137" in link_of(app)
+    assert "0.137" in read_shown_link(app)
 
     app = do(app, "release")
     assert data(app).disclosure is Disclosure.DP_RELEASE
@@ -149,8 +150,8 @@ def test_private_data_a_copy_of_them_and_back(toy: Any, commands: None) -> None:
     assert value(app, "shown").value == "share"  # public
     assert "toy.job" not in app.session_state
     assert job._stop_event.is_set()
-    assert "0.137" not in link_of(app)
-    assert "17" not in link_of(app).partition("?")[2]
+    assert "0.137" not in read_shown_link(app)
+    assert "17" not in read_shown_link(app).partition("?")[2]
     assert "The usual value is empty" in errors(app)
 
     app = do(app, "back")

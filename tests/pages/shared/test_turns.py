@@ -12,7 +12,7 @@ import pytest
 from pages.shared.base import cache
 from pages.shared.fields import jobs
 from pages.shared.fields.jobs import Job
-from tests.pages.driving import PATIENCE, until
+from tests.pages.driving import RUN_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ class Searches:
                     self.at_once += 1
                     self.most = max(self.most, self.at_once)
                     self.order.append(f"{name}{step}")
-                assert self.go_on.wait(PATIENCE)
+                assert self.go_on.wait(RUN_SECONDS)
                 with self.lock:
                     self.at_once -= 1
             return name
@@ -57,13 +57,13 @@ class Searches:
 def test_only_so_many_compute_at_once_and_all_end(line: cache.WorkQueue) -> None:
     searches = Searches()
     first = searches.start("of a", "a")
-    until(lambda: searches.order)
+    wait_until(lambda: searches.order)
     others = [searches.start(f"of {name}", name) for name in "bcdefg"]
-    until(lambda: all(job.is_waiting for job in others))
+    wait_until(lambda: all(job.is_waiting for job in others))
     assert (first.is_waiting, searches.order) == (False, ["a0"])
     searches.go_on.set()
     for job in (first, *others):
-        job.wait(PATIENCE)
+        job.wait(RUN_SECONDS)
     assert [job.result for job in (first, *others)] == list("abcdefg")
     assert searches.most == 1
     assert sorted(searches.order) == [f"{name}0" for name in "abcdefg"]
@@ -75,17 +75,17 @@ def test_whoever_asked_first_computes_first_and_a_question_asked_anew_keeps_its_
 ) -> None:
     searches = Searches()
     running = searches.start("of a", "a")
-    until(lambda: searches.order)
+    wait_until(lambda: searches.order)
     old = searches.start("of b", "old")
-    until(lambda: old.is_waiting)
+    wait_until(lambda: old.is_waiting)
     later = searches.start("of c", "c")
-    until(lambda: later.is_waiting)
+    wait_until(lambda: later.is_waiting)
     new = searches.start("of b", "new")
-    until(lambda: new.is_waiting and not old.is_running)
+    wait_until(lambda: new.is_waiting and not old.is_running)
     assert (old.result, old.input_problems) == (None, ())
     searches.go_on.set()
     for job in (running, new, later):
-        job.wait(PATIENCE)
+        job.wait(RUN_SECONDS)
     # What the session does not ask any more was never computed.
     assert searches.order == ["a0", "new0", "c0"]
 
@@ -93,17 +93,17 @@ def test_whoever_asked_first_computes_first_and_a_question_asked_anew_keeps_its_
 def test_a_stop_while_it_waits_ends_it_with_what_a_stopped_search_returns(line: cache.WorkQueue) -> None:
     searches = Searches()
     running = searches.start("of a", "a")
-    until(lambda: searches.order)
+    wait_until(lambda: searches.order)
     waits = searches.start("of b", "b")
-    until(lambda: waits.is_waiting)
+    wait_until(lambda: waits.is_waiting)
     waits.stop()
-    waits.wait(PATIENCE)
+    waits.wait(RUN_SECONDS)
     assert (waits.result, running.is_running) == ("b stopped", True)
     assert jobs.find_result("of b") == ("b", "b stopped")
     searches.go_on.set()
-    running.wait(PATIENCE)
+    running.wait(RUN_SECONDS)
     again = searches.start("of b", "b")  # The turn was given back once, not twice.
-    again.wait(PATIENCE)
+    again.wait(RUN_SECONDS)
     assert (again.result, searches.most) == ("b", 1)
 
 
@@ -111,12 +111,12 @@ def test_a_failure_gives_the_turn_back(line: cache.WorkQueue) -> None:
     def fails(tell: jobs.Progress, should_stop: jobs.ShouldStop) -> None:
         raise ZeroDivisionError
 
-    failed = jobs.start_job("of a", "a", fails, PATIENCE, is_light=True)
+    failed = jobs.start_job("of a", "a", fails, RUN_SECONDS, is_light=True)
     assert failed.has_failed
     searches = Searches()
     searches.go_on.set()
     after = searches.start("of b", "b")
-    after.wait(PATIENCE)
+    after.wait(RUN_SECONDS)
     assert after.result == "b"
 
 
@@ -137,7 +137,7 @@ def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
 
         thread = threading.Thread(target=enter)
         thread.start()
-        until(lambda: place.is_waiting)
+        wait_until(lambda: place.is_waiting)
         return thread
 
     assert line.wait_for_turn(long, never)
@@ -153,10 +153,10 @@ def test_long_work_hands_its_turn_on_and_gets_it_back() -> None:
     assert order == []
     now[0] = cache.TURN_SECONDS * 2
     assert line.give_way(long, never)  # Back after the first, before the one that came later.
-    first.join(PATIENCE)
+    first.join(RUN_SECONDS)
     assert order == ["brief"]
     line.end_turn()
-    second.join(PATIENCE)
+    second.join(RUN_SECONDS)
     assert order == ["brief", "late"]
 
 
@@ -164,19 +164,19 @@ def test_long_work_that_is_stopped_while_it_waits_for_its_next_turn_ends(line: c
     line._clock = itertools.count().__next__  # Every look at the clock is a turn later.
     searches, others = Searches(), Searches()
     long = searches.start("of a", "long", steps=1000)
-    until(lambda: searches.order)
+    wait_until(lambda: searches.order)
     other = others.start("of b", "b")
-    until(lambda: other.is_waiting)
+    wait_until(lambda: other.is_waiting)
     searches.go_on.set()
-    until(lambda: long.is_waiting and others.order)
+    wait_until(lambda: long.is_waiting and others.order)
     long.stop()
-    long.wait(PATIENCE)
+    long.wait(RUN_SECONDS)
     assert (long.result, other.is_running) == ("long stopped", True)
     others.go_on.set()
-    other.wait(PATIENCE)
+    other.wait(RUN_SECONDS)
     after = searches.start("of c", "c")
-    after.wait(PATIENCE)
-    until(lambda: line._num_free == 1)
+    after.wait(RUN_SECONDS)
+    wait_until(lambda: line._num_free == 1)
     assert (other.result, after.result) == ("b", "c")
 
 
@@ -185,17 +185,17 @@ def test_light_work_stands_back_at_a_step_while_a_page_computes_but_not_while_it
 ) -> None:
     searches = Searches()
     searches.go_on.set()
-    with cache.RUNNING_PAGES.count():
-        with cache.RUNNING_PAGES.count():  # A page within a page is one run.
+    with cache.RUNNING_PAGES.count_run():
+        with cache.RUNNING_PAGES.count_run():  # A page within a page is one run.
             patient = Job("patient", is_light=True)
-            patient._queue_entry.patience_seconds = PATIENCE
+            patient._queue_entry.patience_seconds = RUN_SECONDS
             thread = threading.Thread(target=patient.run, args=(searches.work("patient", 3),))
             thread.start()
         assert searches.order == []
         assert not patient.is_waiting  # It waits for no other work.
-        patient.wait(PATIENCE)  # The page waits for it: it goes on.
+        patient.wait(RUN_SECONDS)  # The page waits for it: it goes on.
     assert patient.result == "patient"
-    thread.join(PATIENCE)
+    thread.join(RUN_SECONDS)
     assert cache.RUNNING_PAGES._num_runs == 0
 
 
@@ -204,21 +204,21 @@ def test_light_work_stands_back_for_a_page_that_begins_later(line: cache.WorkQue
 
     def work(tell: jobs.Progress, should_stop: jobs.ShouldStop) -> str:
         begun.set()
-        assert goes_on.wait(PATIENCE)
+        assert goes_on.wait(RUN_SECONDS)
         should_stop()
         steps.append("after the page")
         return "done"
 
     job = Job(None, is_light=True)
-    job._queue_entry.patience_seconds = PATIENCE
+    job._queue_entry.patience_seconds = RUN_SECONDS
     thread = threading.Thread(target=job.run, args=(work,))
     thread.start()
-    assert begun.wait(PATIENCE)
-    with cache.RUNNING_PAGES.count():
+    assert begun.wait(RUN_SECONDS)
+    with cache.RUNNING_PAGES.count_run():
         goes_on.set()
         time.sleep(0.05)
         steps.append("the page")
-    thread.join(PATIENCE)
+    thread.join(RUN_SECONDS)
     assert (steps, job.result) == (["the page", "after the page"], "done")
 
 
@@ -228,14 +228,14 @@ def test_light_work_does_not_stand_back_for_ever(line: cache.WorkQueue) -> None:
     job = Job(None, is_light=True)
     job._queue_entry.patience_seconds = 0.01
     thread = threading.Thread(target=job.run, args=(searches.work("a", 5),))
-    with cache.RUNNING_PAGES.count():
+    with cache.RUNNING_PAGES.count_run():
         thread.start()
-        thread.join(PATIENCE)
+        thread.join(RUN_SECONDS)
         assert job.result == "a"
 
 
 def test_a_page_that_fails_is_no_more_at_work() -> None:
     pages = cache.RunningPages()
-    with pytest.raises(ZeroDivisionError), pages.count():
+    with pytest.raises(ZeroDivisionError), pages.count_run():
         raise ZeroDivisionError
     assert pages._num_runs == 0

@@ -22,18 +22,18 @@ from pages.shared.fields import setting
 from pages.shared.session import session
 from pages.start import contents
 from tests.pages.driving import (
-    answer_of,
     chart,
     check,
     data,
     errors,
+    find_page_path,
     go,
-    link_of,
     open_app,
-    page_path,
+    read_number,
+    read_shown_link,
     shown_texts,
     trace,
-    with_data,
+    use_dataset,
 )
 
 SECRET = dataclasses.replace(samples.load("shop-events"), disclosure=Disclosure.PRIVATE)
@@ -78,7 +78,7 @@ def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_boun
     every = off_by(histogram, np.arange(1, histogram.max_size + 1))[2]
     assert y == pytest.approx(every.min())
     assert every[int(x) - 1] == pytest.approx(every.min())
-    card_answer = answer_of(app, "start_card")
+    card_answer = read_number(app, "start_card")
     assert (card_answer["copied"], card_answer["error"][1]) == (str(int(x)), wording.percent(y))
     lost, noise, _ = off_by(histogram, x)
     said = [[name, text] for name, text, _ in card_answer["split"][1]]
@@ -109,17 +109,19 @@ def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
     assert "Axis range* widens" not in shown_texts(app)  # Of the error, the axis ends where it does.
 
 
+@pytest.mark.long
 def test_epsilon_is_there_on_the_first_run_of_the_next_page():
     app = open_app("Home")
     check(app.number_input(key=keys.EPSILON).set_value(0.37).run())
     for title in ("Mean", "Sum and count", "Home"):
-        app.switch_page(page_path(title))
+        app.switch_page(find_page_path(title))
         check(app.run())  # Once: on the second run Streamlit has brought the value over by itself.
         assert app.number_input(key=keys.EPSILON).value == 0.37
         assert app.select_slider(key=keys.EPSILON_SLIDER).value == 0.3
         assert not errors(app)
 
 
+@pytest.mark.long
 def test_the_bound_and_the_answers_survive_page_switches_and_new_data_clear_the_bound():
     app = open_app("Home")
     check(app.number_input(key="start.bound").set_value(50.0).run())
@@ -128,20 +130,20 @@ def test_the_bound_and_the_answers_survive_page_switches_and_new_data_clear_the_
     go(app, "Home")
     assert app.number_input(key="start.bound").value == 50.0
     assert app.get_by_key("start.several").value == "Yes"
-    go(with_data(go(app, "Mean"), SECRET), "Home")
+    go(use_dataset(go(app, "Mean"), SECRET), "Home")
     assert app.number_input(key="start.bound").value is None
     assert SECRET.name in shown_texts(app)
 
 
 def test_numbers_from_private_data_say_so_and_so_does_the_figure():
-    app = go(with_data(open_app("Mean"), SECRET), "Home")
+    app = go(use_dataset(open_app("Mean"), SECRET), "Home")
     assert any("do not publish" in element.value for element in app.main.markdown)
     notes = chart(app, "start_tradeoff")["layout"]["annotations"]
     assert [note["text"].replace("<br>", " ") for note in notes] == [data(app).disclosure.label]
     # A bound that is dragged along its curve may be read off it.
     check(app.number_input(key="start.bound").set_value(7.0).run())
     assert "With **7 rows**" in shown_texts(app)
-    assert "bound" not in link_of(app)
+    assert "bound" not in read_shown_link(app)
     app = open_app("Home")
     assert not any("do not publish" in element.value for element in app.main.markdown)
     assert "annotations" not in chart(app, "start_tradeoff")["layout"]
@@ -160,7 +162,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
     assert (lone_answer.numbers, lone_answer.error_parts) == ((), ())
     assert "With **" not in lone_answer.detail
     plot = lone_answer.plots["start-tradeoff"]()
-    assert {t.name for t in plotly_figures.draw(plot).data if t.mode != "text"} == {
+    assert {t.name for t in plotly_figures.draw_plot(plot).data if t.mode != "text"} == {
         "Bias",
         "Noise",
         "Expected error",
@@ -208,17 +210,17 @@ def test_what_invented_users_teach_is_so():
 
 
 def test_invented_users_are_shown_and_the_data_in_use_stay():
-    app = go(with_data(open_app("Mean"), SECRET), "Home")
+    app = go(use_dataset(open_app("Mean"), SECRET), "Home")
     check(app.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
     assert parameters.DESCRIPTION_BY_PRESET[UserPreset.ONE_HEAVY] in shown_texts(app)
     assert any("**Data:** Invented users" in element.value for element in app.sidebar.markdown)
     expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).best_choice.max_total
-    assert answer_of(app, "start_card")["copied"] == f"{expected:g}"
+    assert read_number(app, "start_card")["copied"] == f"{expected:g}"
     assert not any("do not publish" in element.value for element in app.main.markdown)
     assert data(app).digest == SECRET.digest
     # Their bound is in the link, and that of private data comes not with it.
     check(app.number_input(key="start.bound").set_value(21.0).run())
-    fields = dict(parse_qsl(urlsplit(link_of(app)).query))
+    fields = dict(parse_qsl(urlsplit(read_shown_link(app)).query))
     assert (fields["users"], fields["bound"]) == ("one heavy user", "21")
     check(app.selectbox(key="start.users").set_value(UserPreset.IN_USE).run())
     assert any("do not publish" in element.value for element in app.main.markdown)

@@ -34,20 +34,20 @@ from pages.shared.base import keys
 from pages.shared.fields import jobs, setting
 from pages.shared.session import session
 from tests.pages.driving import (
-    answer_of,
     chart,
     check,
     errors,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_metrics,
     open_app,
     open_tab,
+    read_number,
+    read_shown_link,
     shown_texts,
     trace,
-    until,
-    with_data,
+    use_dataset,
+    wait_until,
     work_waits_for_stop,
 )
 
@@ -121,7 +121,7 @@ def assert_answer(app, problem: total.TotalProblem) -> None:
         assert curve_values[i] == pytest.approx(error_of(problem, bounds[i]), rel=2e-3)
     # No drawn point lies below the marked one.
     assert curve_values.min() >= y * (1.0 - 1e-12)
-    shown = float(metrics_of(app)[0].value.removesuffix(" rows").replace(",", ""))
+    shown = float(list_metrics(app)[0].value.removesuffix(" rows").replace(",", ""))
     if problem.is_integer:
         assert shown == best.max_total
     else:  # Few digits, near enough.
@@ -146,6 +146,7 @@ def test_the_default_sample_is_answered_by_the_core():
     assert_answer(open_app(TITLE), problem_of(ROWS, EPSILON, is_integer=True))
 
 
+@pytest.mark.long
 def test_every_mechanism_and_measure():
     app = enter(open_app(TITLE), keys.EPSILON, 0.1)
     for mechanism in NoiseKind:
@@ -220,6 +221,7 @@ def test_epsilon_moves_the_answer_and_not_the_axes():
     assert bounds[0] < bounds[-1]
 
 
+@pytest.mark.long
 def test_choices_are_kept_over_pages_and_delta_over_noises():
     app = choose(open_app(TITLE), "total.mechanism", "Gaussian")
     enter(app, "total.delta", 1e-8)
@@ -271,7 +273,7 @@ def test_the_better_noise_is_said():
 def test_data_without_values_say_so():
     app = choose(open_app(TITLE), "total.summed", "Values")
     assert "no column of values" in shown_texts(app)
-    assert not metrics_of(app)
+    assert not list_metrics(app)
     assert_answer(choose(app, "total.summed", "Rows"), problem_of(ROWS, EPSILON, is_integer=True))
 
 
@@ -279,7 +281,7 @@ def test_a_sum_of_zeros_says_so():
     empty_values = Values([0, 1, 1], [0.0, 0.0, 0.0], "amount")
     few = ContributionHistogram.from_counts([1, 2])
     zeros = Dataset("zeros", "", Disclosure.PRIVATE, few, values=empty_values)
-    app = choose(check(with_data(open_app(TITLE), zeros).run()), "total.summed", "Values")
+    app = choose(check(use_dataset(open_app(TITLE), zeros).run()), "total.summed", "Values")
     assert "All totals are 0" in shown_texts(app)
 
 
@@ -300,7 +302,7 @@ def test_figures_hold_numbers_on_any_data(histogram, epsilon):
     assert found.headline
     assert len(found.plots) == 3
     for plot in found.plots.values():
-        figure = plotly_figures.draw(plot())
+        figure = plotly_figures.draw_plot(plot())
         for drawn in figure.data:
             if len(drawn.x) and drawn.x[0] is not None:
                 assert 1 <= len(drawn.x) == len(drawn.y) <= 500
@@ -324,7 +326,7 @@ def test_the_largest_ratio_of_the_bound_to_the_truth():
 
 
 def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
-    app = choose(check(with_data(open_app(TITLE), SIGNED).run()), "total.summed", "Values")
+    app = choose(check(use_dataset(open_app(TITLE), SIGNED).run()), "total.summed", "Values")
     texts = shown_texts(app)
     assert "2 of 5 users have a negative total, so both sides need a bound." in texts
     totals = [-4.0, 9.0, 30.0, -2.0, 4.0]
@@ -332,7 +334,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     t = problem.propose_bound()
     assert t == 30.0  # One digit: nothing is rounded.
     clipped = problem.clip(-t, t)
-    shown = answer_of(app, "total_card")
+    shown = read_number(app, "total_card")
     assert (shown["value"], shown["copied"]) == ("[−30, 30]", "-30, 30")
     assert shown["error"][:2] == ["Expected error", wording.number(float(clipped.errors.absolute_errors))]
     # A bound of one's own, on either side.
@@ -341,16 +343,17 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert (x, y) == (8.0, pytest.approx(problem.clip(-8.0, 8.0).errors.absolute_errors))
     assert "Your own bound, [−8, 8]" in shown_texts(app)
     # The proposal is read off private data: no link holds it.
-    assert "lower" not in link_of(app)
+    assert "lower" not in read_shown_link(app)
     enter(app, "total.lower", -5.0)
     assert "L and U go together" in errors(app)
     enter(app, "total.upper", 20.0)
     ((x,), (y,)) = trace(chart(app, "total_signed"), "Your [L, U], at max(|L|, |U|)")
     own = problem.clip(-5.0, 20.0)
     assert (x, y) == (20.0, pytest.approx(own.errors.absolute_errors))
-    assert "lower=-5" in link_of(app)
+    assert "lower=-5" in read_shown_link(app)
 
 
+@pytest.mark.long
 def test_four_strategies_are_drawn_and_simulated():
     app = open_tab(open_app(TITLE), "total", "Four ways to choose a bound")
     enter(app, "total.runs", 400)
@@ -381,13 +384,14 @@ def test_four_strategies_are_drawn_and_simulated():
     assert "These results are for earlier settings" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_a_stopped_simulation_is_shown_as_far_as_it_went():
     app = open_tab(open_app(TITLE), "total", "Four ways to choose a bound")
     with pytest.MonkeyPatch.context() as patch:  # No fixture: what the app caches stays as it is.
         work_waits_for_stop(patch)
         check(app.button(key="total_job_start").click().run())
         job: jobs.Job = app.session_state["total.job"]
-        until(lambda: job.progress_share > 0.0)
+        wait_until(lambda: job.progress_share > 0.0)
         assert job.is_running
         job.stop()
         finish(app, "total.job")
@@ -400,6 +404,6 @@ def test_a_stopped_simulation_is_shown_as_far_as_it_went():
 
 def test_files_are_offered_under_names_that_say_private():
     private = dataclasses.replace(SHOP, disclosure=Disclosure.PRIVATE)
-    app = open_tab(check(with_data(open_app(TITLE), private).run()), "total", "Downloads")
+    app = open_tab(check(use_dataset(open_app(TITLE), private).run()), "total", "Downloads")
     assert "publishing it reveals something about them" in shown_texts(app)
     assert app.get_by_key("total_choice_file")

@@ -37,19 +37,19 @@ from pages.training import release as releases
 from pages.training.upload import UPLOAD
 from tests.pages import reporting
 from tests.pages.driving import (
-    address_of,
-    answer_of,
     begin,
     chart,
     check,
     errors,
-    figure_keys,
     finish,
     go,
-    link_of,
-    metrics_of,
+    list_figure_keys,
+    list_metrics,
     numbers,
     open_app,
+    read_address,
+    read_number,
+    read_shown_link,
     shown_texts,
     work_waits_for_stop,
 )
@@ -128,10 +128,11 @@ def read_curve(figure, name: str):
     return np.asarray(plot_trace.x), np.asarray(plot_trace.y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("measure", Measure)
 @pytest.mark.parametrize("over", ScoreUnit)
 def test_the_figure_has_every_method_with_its_band_and_the_references(full_solution, measure, over):
-    figure = plotly_figures.draw(plots.plot_bounds(full_solution, measure, over))
+    figure = plotly_figures.draw_plot(plots.plot_bounds(full_solution, measure, over))
     summary = full_solution.table.summarise(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
@@ -163,6 +164,7 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(full_solut
     assert low < min(floor, guess) <= max(floor, guess) < high
 
 
+@pytest.mark.long
 def test_the_axis_stays_while_the_budget_moves(full_solution):
     other_solution = build_solution(replace(PARAMETERS, epsilon=7.0, runs=3))
     assert other_solution.table.scores[0, 0, 1, 0, 0] != full_solution.table.scores[0, 0, 1, 0, 0]
@@ -236,10 +238,11 @@ def test_a_budget_that_is_too_small_is_said_so(full_solution):
             assert answer.numbers[0].label == "Loss on users held out"  # no bound is recommended
             assert not answer.near_optimal
             assert "Every curve lies beyond" in str(
-                plotly_figures.draw(plots.plot_bounds(solution, Measure.LOSS, ScoreUnit.ROWS)).layout
+                plotly_figures.draw_plot(plots.plot_bounds(solution, Measure.LOSS, ScoreUnit.ROWS)).layout
             )
 
 
+@pytest.mark.long
 def test_other_losses_paces_and_relations_are_drawn(full_solution):
     for changes in (
         {"loss": LossKind.SQUARED},
@@ -248,7 +251,8 @@ def test_other_losses_paces_and_relations_are_drawn(full_solution):
     ):
         other = build_solution(replace(PARAMETERS, runs=3, **changes))
         names = {
-            t.name for t in plotly_figures.draw(plots.plot_bounds(other, Measure.LOSS, ScoreUnit.ROWS)).data
+            t.name
+            for t in plotly_figures.draw_plot(plots.plot_bounds(other, Measure.LOSS, ScoreUnit.ROWS)).data
         }
         assert {"Smooth weights", "Cap, random rows", "Clipped sum", "Clipped sum, adaptive bound"} <= names
         # The squared loss has no bounded slope.
@@ -261,6 +265,7 @@ def test_labels_on_one_side_are_an_input_error():
         make_experiment(replace(PARAMETERS, positive_above=3.0))
 
 
+@pytest.mark.long
 def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
     parameters = replace(PARAMETERS, runs=12)
     seen: list[Table] = []
@@ -269,11 +274,11 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
     )
     first = build_solution(parameters, seen[0])
     assert (first.table.runs_done.min(), first.table.runs_done.max()) == (0, 10)
-    figure = plotly_figures.draw(plots.plot_bounds(first, Measure.LOSS, ScoreUnit.ROWS))
+    figure = plotly_figures.draw_plot(plots.plot_bounds(first, Measure.LOSS, ScoreUnit.ROWS))
     assert np.isfinite(read_curve(figure, "Clipped sum, adaptive bound")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
     assert not np.isfinite(read_curve(figure, "Smooth weights")[1].astype(float)).any()
-    whole_figure = plotly_figures.draw(plots.plot_bounds(full_solution, Measure.LOSS, ScoreUnit.ROWS))
+    whole_figure = plotly_figures.draw_plot(plots.plot_bounds(full_solution, Measure.LOSS, ScoreUnit.ROWS))
     names, whole_names = ([t.name for t in f.data if t.mode != "text"] for f in (figure, whole_figure))
     assert names == whole_names
     answer = answer_for(first)
@@ -323,6 +328,7 @@ def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -
     assert seen >= 2
 
 
+@pytest.mark.long
 def test_the_page_shows_what_the_core_finds(page, full_solution):
     app = open_tab(page, "Behind the answer")
     assert_methods(
@@ -330,7 +336,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
         full_solution,
         full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).means,
     )
-    card_answer = answer_of(app, "training_card")
+    card_answer = read_number(app, "training_card")
     assert float(card_answer["copied"]) == pytest.approx(answer_for(full_solution).numbers[0].value)
     text = shown_texts(app)
     assert "9 runs of every method at every bound" in text
@@ -349,6 +355,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
     assert "A bound that follows the users." in shown_texts(app)
 
 
+@pytest.mark.long
 def test_a_slider_moved_back_has_its_answer_at_once(page):
     app = open_tab(page, "Behind the answer")
     page_text_before, result = shown_texts(app), app.session_state[JOB].result
@@ -359,6 +366,7 @@ def test_a_slider_moved_back_has_its_answer_at_once(page):
     assert shown_texts(app) == page_text_before
 
 
+@pytest.mark.long
 def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     begun: list[int] = []
 
@@ -393,11 +401,12 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     # Generated data and uploads stay with their session.
     generated = wait_for_runs(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
     assert begun[2:] == [0]
-    answers = cache_of_pages.get_result_store(JOB, True, training_answer.MAX_TABLES)
+    answers = cache_of_pages.get_result_store(JOB, True, training_answer.MAX_CACHED_TABLES)
     assert answers.get_result(third.session_state[JOB].request) is not None
     assert answers.get_result(generated.session_state[JOB].request) is None
 
 
+@pytest.mark.long
 def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     app = open_tab(page, "Release")
     assert "Spent on these data" not in shown_texts(app)
@@ -449,13 +458,14 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     wait_for_runs(check(app.number_input(key="training.data_seed").set_value(1).run()))
 
 
+@pytest.mark.long
 def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     work_waits_for_stop(monkeypatch)
     app = open_app(TITLE, **LINK)
     assert app.session_state[JOB].is_running
     app.session_state[JOB].stop()
     wait_for_runs(app)
-    assert "Stopped after" in shown_texts(app) or not metrics_of(app)
+    assert "Stopped after" in shown_texts(app) or not list_metrics(app)
     monkeypatch.undo()
     app.button(key="training_again").click()
     wait_for_runs(check(app.run()))
@@ -511,7 +521,7 @@ def with_upload(public: bool) -> AppTest:
 def test_private_rows_need_public_ranges_and_are_labelled():
     app = with_upload(public=False)
     assert "What range can these columns have" in shown_texts(app)
-    assert "training_methods_loss" not in figure_keys(app)
+    assert "training_methods_loss" not in list_figure_keys(app)
     assert app.number_input(key="training.range_low_minutes").value is None
     app.number_input(key="training.range_low_minutes").set_value(90.0)
     wait_for_runs(check(app.number_input(key="training.range_high_minutes").set_value(0.0).run()))
@@ -521,10 +531,10 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     assert "do not publish" in shown_text.lower()
     follows = "clipped to a bound that adapts" in shown_text
     assert follows or "this bound was computed from them" in shown_text.replace("*", "")
-    assert "source=upload" in link_of(app)
-    assert "minutes" not in link_of(app)
+    assert "source=upload" in read_shown_link(app)
+    assert "minutes" not in read_shown_link(app)
     # Nothing that may come from a table of one's own is in the address.
-    assert not {"source", "positive_above", "bound", "num_users"} & set(address_of(app))
+    assert not {"source", "positive_above", "bound", "num_users"} & set(read_address(app))
     open_tab(app, "Release")
     release_model(app)
     assert "Spent on these data" in shown_texts(app)
@@ -555,9 +565,10 @@ def _cut(loaded):
     upload.show_label_rule(loaded, 2.5)
 
 
+@pytest.mark.long
 def test_a_large_table_has_a_first_look(monkeypatch):
     # With a threshold of forty rows the small table is a large one; its whole runs wait until Stop.
-    monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 20)
+    monkeypatch.setattr(experiment, "MAX_FIRST_LOOK_ROWS", 20)
     look = experiment.make_first_look(make_experiment())
     references = experiment.compute_references(look)
     table = experiment.fill_table(look.make_empty_table())
@@ -594,6 +605,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         assert "9 runs of every method at every bound" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_ranges_of_public_rows_are_proposed():
     app = with_upload(public=True)
     assert app.number_input(key="training.range_low_minutes").value == 0.0
@@ -605,6 +617,7 @@ def test_ranges_of_public_rows_are_proposed():
     )
 
 
+@pytest.mark.long
 def test_the_script_reads_the_table_and_prints_what_the_card_says(report_contents, tmp_path):
     app = with_upload(public=True)
     app.session_state["training.tabs"] = "Downloads"
@@ -620,6 +633,7 @@ def test_the_script_reads_the_table_and_prints_what_the_card_says(report_content
         assert f"{label}: {value}" in printed
 
 
+@pytest.mark.long
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
     monkeypatch.setattr(access, "is_served", lambda: True)
     monkeypatch.setattr(limits, "MAX_DEMO_RUNS", 3)

@@ -11,22 +11,22 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import TableKind
 from dpcore.private_choice.parameters import Relation
-from dpcore.private_choice.private_histogram import CopyNoise
+from dpcore.private_choice.private_histogram import HistogramNoise
 from dpcore.report import content as report_content
 from pages.private_choice import actions
 from pages.shared.base import keys
 from pages.shared.session import session
 from tests.pages.driving import (
-    PLENTY,
-    address_of,
+    AMPLE_EPSILON,
     check,
     data,
     errors,
     go,
-    link_of,
-    on_file,
     open_app,
+    open_on_file,
     raw_texts,
+    read_address,
+    read_shown_link,
     release_copy,
     shown_texts,
     upload,
@@ -38,20 +38,21 @@ LABEL = "DP release (epsilon = 0.1, add or remove one user, discrete Laplace)"
 RELEASED = f'size,users,label\n1,200,"{LABEL}"\n3,20,"{LABEL}"\n10,1,"{LABEL}"\n'
 
 
-def open_release(epsilon: float = PLENTY, **settings) -> AppTest:
+def open_release(epsilon: float = AMPLE_EPSILON, **settings) -> AppTest:
     """The app with a DP histogram of the secret in use."""
-    app = on_file(SECRET.encode(), "Data")
+    app = open_on_file(SECRET.encode(), "Data")
     for key, value in settings.items():
         app.session_state[key] = value
     return release_copy(app, epsilon)
 
 
+@pytest.mark.long_but("Gaussian")
 @pytest.mark.parametrize(
     "settings",
     [
         {},
         {"epsilon": 10 / 3, "private_choice.relation": Relation.REPLACE},
-        {"epsilon": 5.5, "private_choice.noise": CopyNoise.GAUSSIAN, "private_choice.delta": 1e-9},
+        {"epsilon": 5.5, "private_choice.noise": HistogramNoise.GAUSSIAN, "private_choice.delta": 1e-9},
     ],
     ids=["Laplace", "replace, no short decimal", "Gaussian"],
 )
@@ -88,6 +89,7 @@ def assert_comes_back(copy, content):
     assert "do not publish" not in texts
 
 
+@pytest.mark.long
 def test_a_plain_file_is_asked_about_as_ever():
     app = upload(open_app("Data"), b"size,users\n1,200\n3,20\n10,1\n")
     radio = app.radio(key="your_data.upload_public")
@@ -97,6 +99,7 @@ def test_a_plain_file_is_asked_about_as_ever():
     assert data(use(app)).is_private
 
 
+@pytest.mark.long_but("Disclosure.PRIVATE")
 @pytest.mark.parametrize("choice", [Disclosure.PRIVATE, Disclosure.PUBLIC])
 def test_whoever_knows_better_than_the_label_is_believed(choice):
     app = upload(open_app("Data"), RELEASED.encode())
@@ -106,6 +109,7 @@ def test_whoever_knows_better_than_the_label_is_believed(choice):
     assert dataset.release is None
 
 
+@pytest.mark.long_but("epsilon = 0.1-epsilon = 0", "discrete Laplace-[click](https://evil.example)")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -163,8 +167,8 @@ def test_a_release_is_a_histogram_and_nothing_else():
 def test_a_loaded_release_lasts_as_long_as_the_page_and_is_named_in_no_link():
     app = use(upload(open_app("Data"), RELEASED.encode(), "release.csv"))
     assert "Here until this page is closed or loaded anew." in shown_texts(app)
-    assert address_of(app)["upload"] == "1"
-    assert "data=dp-release" in link_of(app)
+    assert read_address(app)["upload"] == "1"
+    assert "data=dp-release" in read_shown_link(app)
     assert app.session_state[keys.LOADED_DATA].origin == session.Origin(session.DP_RELEASE)
 
 

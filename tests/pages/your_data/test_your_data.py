@@ -18,14 +18,14 @@ from tests.pages.driving import (
     check,
     data,
     errors,
-    figure_keys,
     go,
+    list_figure_keys,
     numbers,
-    on_file,
     open_app,
+    open_on_file,
     read_notices_below,
     shown_texts,
-    unescaped,
+    unescape_markdown,
     upload,
     use,
 )
@@ -46,17 +46,18 @@ def test_before_anything_is_chosen_the_default_sample_is_in_use():
     app = open_app("Data")
     assert data(app) == samples.load(session.DEFAULT_SAMPLE)
     (heading,) = app.header
-    assert unescaped(heading.value) == f"In use: {samples.SAMPLES[session.DEFAULT_SAMPLE].title}"
+    assert unescape_markdown(heading.value) == f"In use: {samples.SAMPLES[session.DEFAULT_SAMPLE].title}"
     assert "4,372 users" in shown_texts(app)
     assert "406,829 rows" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_samples_are_switched():
     app = open_app("Data")
     for key in samples.SAMPLES:
         check(app.selectbox(key="your_data.sample").set_value(key).run())
         assert data(app) == samples.load(key)
-        assert samples.SAMPLES[key].title in unescaped(app.header[0].value)
+        assert samples.SAMPLES[key].title in unescape_markdown(app.header[0].value)
         assert not errors(app)
 
 
@@ -73,6 +74,7 @@ def test_the_sample_file_uploaded_is_reduced_as_a_counter_reduces_it():
     assert dict(zip(numbers(drawn["x"]), numbers(drawn["y"]), strict=True)) == histogram_of(app)
 
 
+@pytest.mark.long
 def test_the_distribution_is_drawn_as_the_field_draws_it():
     app = use(upload(open_app("Data"), b"size,users\n1,6\n2,2\n10,2\n"))
     (tail,) = chart(app, "distribution_tail")["data"]
@@ -108,7 +110,7 @@ def a_good_file_works(app) -> None:
     use(upload(app, GOOD, "good.csv"))
     assert histogram_of(app) == {3: 1, 4: 2}
     assert not errors(app)
-    assert "In use: good.csv" in unescaped(app.header[0].value)
+    assert "In use: good.csv" in unescape_markdown(app.header[0].value)
 
 
 def test_a_file_that_cannot_be_read_gives_a_sentence_and_the_app_goes_on():
@@ -148,6 +150,7 @@ def test_columns_and_kind_can_be_corrected():
     assert histogram_of(app) == {1: 1, 2: 1}
 
 
+@pytest.mark.long
 def test_rows_without_a_user_can_count_as_one_user():
     app = upload(open_app("Data"), b"user_id,amount\na,3\n,4\n,5\n,6\n")
     one_user = next(o for o in type(app.radio(key="your_data.upload_missing").value) if o.name == "ONE_USER")
@@ -163,6 +166,7 @@ def test_a_file_can_be_discarded():
     assert data(app) is dataset_before
 
 
+@pytest.mark.long
 def test_a_file_that_waits_for_its_columns_survives_page_switches():
     app = upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")
     check(app.selectbox(key="your_data.upload_role_" + "value").set_value("(none)").run())
@@ -185,6 +189,7 @@ def test_uploads_are_private_until_the_person_says_otherwise_and_the_next_one_ag
     assert "do not publish" in shown_texts(app).lower()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "table", [None, b"size,users\n1,1\n", b"size,users\n7,2\n", b"size,users\n1000000000000,3\n"]
 )
@@ -201,15 +206,17 @@ def test_every_axis_of_the_distribution_has_its_range(table):
         assert after[0] < after[1] <= before[1] + 0.1
 
 
+@pytest.mark.long
 def test_a_session_made_on_a_file_is_what_the_widgets_leave():
-    # `driving.on_file` stands for these runs in tests of other pages.
+    # `driving.open_on_file` stands for these runs in tests of other pages.
     driven = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop.csv")), "Quantile")
-    app = check(on_file(SHOP_EVENTS, "Quantile", "shop.csv").run())
+    app = check(open_on_file(SHOP_EVENTS, "Quantile", "shop.csv").run())
     assert data(driven) == data(app)
     assert shown_texts(driven) == shown_texts(app)
-    assert figure_keys(driven) == figure_keys(app)
+    assert list_figure_keys(driven) == list_figure_keys(app)
 
 
+@pytest.mark.long
 def test_dates_make_a_user_and_month_the_unit_and_a_text_counts_as_yes():
     rows = b"user_id,day,said\na,2025-01-05,Y\na,2025-01-06,N\na,2025-02-01,y\nb,2025-02-01,N\nb,,Y\nb,2026-02-01,Y\n"
     app = upload(open_app("Data"), rows)

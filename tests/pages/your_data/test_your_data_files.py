@@ -34,15 +34,15 @@ from pages.your_data import columns, file_upload
 from tests.pages.driving import (
     SHOP_EVENTS,
     check,
+    count_content,
     data,
-    dataset_of,
     errors,
     finish,
     go,
     open_app,
     read_notices_below,
     shown_texts,
-    unescaped,
+    unescape_markdown,
     upload,
     use,
 )
@@ -94,6 +94,7 @@ def look_at(app, path):
     return check(app.button(key="look_at_path").click().run())
 
 
+@pytest.mark.long
 def test_compressed_files_give_what_plain_ones_give_and_small_ones_never_touch_a_disk(monkeypatch):
     monkeypatch.setattr(tempfile, "mkdtemp", lambda *arguments, **options: pytest.fail("a folder was made"))
     workspaces_before = workspaces()
@@ -134,6 +135,7 @@ def test_streamlit_holds_no_table_that_was_read(list_held_files):
     assert list_held_files() == []
 
 
+@pytest.mark.long
 def test_who_is_asked_where_no_name_says_it():
     app = upload(open_app("Data"), b"chamber,vote\nhouse,1\nsenate,0\nhouse,1\n")
     assert app.selectbox(key="your_data.upload_role_user").value == columns.NO_COLUMN
@@ -160,6 +162,7 @@ def test_two_columns_of_people_are_one_person_or_refused():
     assert histogram_of(app) == {1: 2, 2: 1}
 
 
+@pytest.mark.long
 def test_a_workbook_asks_for_its_sheet_and_a_path_may_be_a_folder_of_folders(local, tmp_path):
     book = openpyxl.Workbook()
     for name, num_rows in (("Small", 2), ("Large", 3)):
@@ -182,11 +185,13 @@ def test_a_workbook_asks_for_its_sheet_and_a_path_may_be_a_folder_of_folders(loc
     assert histogram_of(use(app)) == {2: 1}
 
 
+@pytest.mark.long
 def test_the_separator_may_be_named():
     app = check(panel().text_input(key="your_data.upload_separator").set_value("*").run())
     assert histogram_of(use(upload(app, b"user*amount\nu1*3\nu1*4\n"))) == {2: 1}
 
 
+@pytest.mark.long
 def test_answers_of_yes_and_no_bring_their_range_once_the_person_confirms_them():
     rows = "".join(f"u{row % 4},{'yes' if row % 3 else 'no'}\n" for row in range(24))
     app = upload(panel(), f"user,churned\n{rows}".encode())
@@ -197,6 +202,7 @@ def test_answers_of_yes_and_no_bring_their_range_once_the_person_confirms_them()
     assert data(app).is_private
 
 
+@pytest.mark.long
 def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
     app = upload(open_app("Data"), b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,y,4\n")
     choose(app, user="client", task="task")
@@ -246,18 +252,20 @@ def test_the_form_folds_once_its_data_are_in_use_and_not_before_what_is_wrong_wa
     assert not folded()
 
 
+@pytest.mark.long
 def test_a_large_file_is_counted_in_the_background(everything_is_large):
     workspaces_before = workspaces()
     app = upload(open_app("Data"), GZIPPED, "shop_events.csv.gz")
     assert "not yet counted" in shown_texts(app)
     assert workspaces() - workspaces_before  # it waits there, in a temporary folder
     app = until_counted(use(app))
-    assert "In use: shop_events.csv.gz" in unescaped(app.header[0].value)
+    assert "In use: shop_events.csv.gz" in unescape_markdown(app.header[0].value)
     assert not workspaces() - workspaces_before
     assert data(app).histogram == samples.load("shop-events").histogram
     assert data(app).values is not None
 
 
+@pytest.mark.long
 def test_columns_of_a_file_between_blanks_without_a_header_are_named_by_the_person():
     rows = "".join(f" {k % 3:05} 199701{k:02}  {k % 4} {k}.50\n" for k in range(10, 22))
     app = upload(open_app("Data"), rows.encode(), "master.txt")
@@ -278,6 +286,7 @@ def test_columns_of_a_file_between_blanks_without_a_header_are_named_by_the_pers
     assert in_use.layout.files[0].names == ("buyer", "day", "discs", "dollars")
 
 
+@pytest.mark.long
 def test_copies_in_a_large_file_are_looked_for_on_request(everything_is_large):
     content = b"user_id,product,amount\na,x,1\na,x,1\nb,y,2\n"
     app = until_counted(use(upload(open_app("Data"), content)))
@@ -290,6 +299,7 @@ def test_copies_in_a_large_file_are_looked_for_on_request(everything_is_large):
     assert not upload(app, b"user_id,product\na,x\n").checkbox
 
 
+@pytest.mark.long
 def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
     def slow(source, roles, sensitivity, *, counts_copies, progress, should_stop):
         while not should_stop():
@@ -312,6 +322,7 @@ def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
     assert data(app) is not in_use
 
 
+@pytest.mark.long
 def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(
     local, everything_is_large, tmp_path, monkeypatch
 ):
@@ -330,7 +341,7 @@ def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(
     path.write_bytes(SHOP_EVENTS)
     app = until_counted(use(look_at(app, path)))
     assert not errors(app)
-    assert "In use: events [1].csv" in unescaped(app.header[0].value)
+    assert "In use: events [1].csv" in unescape_markdown(app.header[0].value)
     assert data(app).histogram == samples.load("shop-events").histogram
     assert path.read_bytes() == SHOP_EVENTS  # the person's own file stays
 
@@ -347,6 +358,7 @@ UNFORESEEN = "An error that nobody foresaw ended this (KeyError, test_your_data_
 FULL = "The file shop_events.csv was not read.\n- The temporary folder is full. Free space there"
 
 
+@pytest.mark.long_but("folder")
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -416,6 +428,7 @@ def test_a_public_demo_takes_no_data_and_says_so(local, monkeypatch):
     assert not errors(app)
 
 
+@pytest.mark.long
 def test_engines_show_command_code_and_sql_for_the_columns_chosen():
     app = upload(open_app("Data"), b"kunde_id,amount\na,1\nb,2\n")
     check(app.selectbox(key="your_data.engine").set_value("snowflake").run())
@@ -455,6 +468,7 @@ def test_formulas_are_shown_as_text():
     assert frame["'=1+1"].tolist() == ["-5", "'+x", "ok"]
 
 
+@pytest.mark.long
 def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large, monkeypatch):
     exact = Amounts.from_totals(samples.load("shop-events").totals)
     monkeypatch.setattr(reduce.dataset, "MAX_TOTALS", 10)
@@ -475,6 +489,7 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
     assert other == pytest.approx(one, rel=3e-3)
 
 
+@pytest.mark.long
 def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group():
     shop = samples.load("shop-events")
     content = group_pairs.write_distribution(shop).encode()
@@ -621,6 +636,7 @@ def test_missing_values_are_left_out_or_replaced_next_to_the_message():
     assert (histogram_of(app), data(app).disclosure) == ({1: 3}, Disclosure.PUBLIC)
 
 
+@pytest.mark.long
 def test_rows_are_not_left_out_for_missing_values_of_several_columns():
     app = upload(open_app("Data"), b"user,amount,tax\na,1,2\nb,3,4\n")
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
@@ -631,6 +647,7 @@ def test_rows_are_not_left_out_for_missing_values_of_several_columns():
     assert data(app).histogram.num_users == 2
 
 
+@pytest.mark.long
 def test_the_rule_for_missing_values_is_set_before_the_file_is_opened():
     app = panel()
     set_rule(app, columns.BlankRule.REPLACE)
@@ -643,6 +660,7 @@ def test_the_rule_for_missing_values_is_set_before_the_file_is_opened():
     assert sorted(data(app).values.values) == [1, 2.5, 2.5, 3, 5]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["histogram.csv", "totals.csv", "tasks.csv", "pairs.csv"])
 def test_a_file_that_the_command_wrote_is_the_same_data_in_app_and_call(name, tmp_path):
     shop = samples.load("shop-events")
@@ -662,13 +680,14 @@ def test_a_file_that_the_command_wrote_is_the_same_data_in_app_and_call(name, tm
     }[name]
     path = tmp_path / name
     path.write_text(written)
-    in_app, in_call = dataset_of(written.encode(), name), to_dataset(path)
+    in_app, in_call = count_content(written.encode(), name), to_dataset(path)
     assert in_app.digest == in_call.digest
     assert in_app.contribution is in_call.contribution
     assert in_app.value_column == in_call.value_column
     assert bool(in_app.value_column) == (name in ("totals.csv", "pairs.csv"))
 
 
+@pytest.mark.long
 def test_a_path_may_be_a_pattern(tmp_path, local):
     for number in (1, 2):
         (tmp_path / f"part{number}.csv").write_text(f"user,v\nu{number},1\n")
