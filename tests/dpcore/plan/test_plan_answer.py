@@ -20,7 +20,7 @@ from dpcore.data import samples
 from dpcore.plan.answer import build_answer, words
 from dpcore.plan.lines import MAX_LINES
 from dpcore.plan.parameters import Objective, PlanParameters
-from dpcore.report.plotly_figures import draw
+from dpcore.report.plotly_figures import draw_plot
 from tests.dpcore.code import reading
 
 SHOP = samples.load("shop-events")
@@ -79,11 +79,11 @@ def test_the_curves_pass_through_the_plan():
             read = np.exp(np.interp(np.log(epsilon), np.log(epsilons), column))
             assert read == pytest.approx(line.error / line.planned_line.target_error, rel=0.04)
     for make in item.plots.values():
-        assert draw(make()).data
+        assert draw_plot(make()).data
     columns = item.plots["plan-shares"]().columns
     assert [sum(column) for column in columns.values()] == pytest.approx([1.0] * 3)
     assert int(np.argmax(columns["needed_share"])) == item.solution.most_expensive_index
-    named = [trace.name for trace in draw(plot).data if trace.showlegend is not False]
+    named = [trace.name for trace in draw_plot(plot).data if trace.showlegend is not False]
     assert (
         named.count("Equal shares") == 1
     )  # The thin dotted lines, which have the colours of the plan's own.

@@ -28,7 +28,7 @@ from dpcore.factorisation.parameters import CHOICE_SPREAD, Algorithm, Factorisat
 from dpcore.factorisation.ratings import NUM_BUCKETS, GeneratedRatings
 from dpcore.factorisation.studies import CHOICE_KINDS, PRIVATE_KINDS, RATING_KINDS
 from dpcore.factorisation.study import SCHEME_BY_KIND, ModelKind, StudyResult, run
-from dpcore.report.plotly_figures import draw
+from dpcore.report.plotly_figures import draw_plot
 from pages.factorisation.question import QUESTION, propose_values
 from pages.shared.base import keys
 from pages.shared.screen import layout
@@ -151,7 +151,7 @@ def test_a_result_at_another_epsilon_is_said_to_be() -> None:
 def test_figures_draw_what_was_computed() -> None:
     solution = build_solution()
     assert list(plots.build_plots(solution)) == ["factorisation-shares"]
-    drawn = draw(plots.plot_shares(solution))
+    drawn = draw_plot(plots.plot_shares(solution))
     for scheme, name in words.NAME_BY_SCHEME.items():
         bars, line = (one for one in drawn.data if one.name == name)
         assert np.asarray(bars.y) == pytest.approx(solution.find_shares(scheme).bucket_shares)
@@ -159,7 +159,7 @@ def test_figures_draw_what_was_computed() -> None:
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
     result = run(solution.ratings, PARAMETERS.study)
     solution = build_solution(result=result)
-    fig = draw(plots.plot_over_epsilon(result, Disclosure.PUBLIC, 2.0))
+    fig = draw_plot(plots.plot_over_epsilon(result, Disclosure.PUBLIC, 2.0))
     assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
     for kind in PRIVATE_KINDS:
         (one,) = [one for one in fig.data if one.name == kind.value]
@@ -167,14 +167,16 @@ def test_figures_draw_what_was_computed() -> None:
         assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_widths[:, 0])
     at = solution.verdict.epsilon_index
     (adaptive,) = [
-        one for one in draw(plots.plot_buckets(solution, "rmse")).data if one.name == ModelKind.ADAPTIVE.value
+        one
+        for one in draw_plot(plots.plot_buckets(solution, "rmse")).data
+        if one.name == ModelKind.ADAPTIVE.value
     ]
     assert np.asarray(adaptive.y) == pytest.approx(
         result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).means[at]
     )
     nearest = plots.plot_nearest_items(solution)
     assert nearest is not None
-    assert len([one for one in draw(nearest).data if one.mode != "text"]) == len(SCHEME_BY_KIND) + 1
+    assert len([one for one in draw_plot(nearest).data if one.mode != "text"]) == len(SCHEME_BY_KIND) + 1
     rows = list(csv.DictReader(io.StringIO(write_runs(result, "public input").split("\n", 1)[1])))
     # Three models without privacy once, five private ones at two epsilons; two seeds; all items and five buckets.
     assert len(rows) == (3 + 5 * 2) * 2 * 6
@@ -204,7 +206,7 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
     assert "recommend the most popular items" in compare((0.10, 0.12, 0.11))
     assert "not clear" in compare((0.21, 0.20, 0.23))
     assert "Train at least 3 seeds" in compare((0.30, 0.32, math.nan))
-    figure = draw(
+    figure = draw_plot(
         plots.plot_over_epsilon(StudyResult(study, unmeasured, recall, np.arange(60)), Disclosure.PUBLIC)
     )
     (line,) = [trace for trace in figure.data if trace.name == ModelKind.ADAPTIVE.value]
@@ -215,7 +217,7 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
     drawn = [
-        draw(plots.plot_shares(build_solution(replace(PARAMETERS, epsilon=e)))) for e in (0.5, 1.0, 10.0)
+        draw_plot(plots.plot_shares(build_solution(replace(PARAMETERS, epsilon=e)))) for e in (0.5, 1.0, 10.0)
     ]
     assert len({tuple(fig.layout.yaxis2.range) for fig in drawn}) == 1
 

@@ -23,7 +23,7 @@ from dpcore.learning.answer.solution import LearningSolution
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.parameters import CapUnit
 from dpcore.learning.participation import PowerLaw, compute_expectations, simulate
-from dpcore.report.plotly_figures import draw as drawn_as
+from dpcore.report.plotly_figures import draw_plot
 from pages.learning.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import jobs
@@ -189,7 +189,7 @@ def test_fields_and_epsilon_make_the_question_and_leave_the_axes(app):
 def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
     parameters = LearningParameters(0.5, bias=term, loss_variance=0.03)
     view, one = build_learning_answer(parameters, COMMITS)
-    figure = drawn_as(one.plots["learning-bound"]())
+    figure = draw_plot(one.plots["learning-bound"]())
 
     def traced(name):
         (trace,) = [one for one in figure.data if one.name == name]
@@ -231,7 +231,7 @@ def test_an_own_bound_is_compared_and_marked(cap):
         f"excess risk at most {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.twice_bias))}"
         in read_answer(one)
     )
-    figure = drawn_as(one.plots["learning-bound"]())
+    figure = draw_plot(one.plots["learning-bound"]())
     (marked,) = [trace for trace in figure.data if trace.name == "Your own bound"]
     assert (marked.x[0], marked.y[0]) == (cap, pytest.approx(float(at_cap.total)))
 
@@ -249,7 +249,7 @@ def test_an_own_bound_moves_only_its_marker(app, monkeypatch):
 def test_all_bounds_are_drawn_and_listed():
     parameters = LearningParameters(1.0, loss_variance=0.02, own_bound=2)
     view, one = build_learning_answer(parameters, COMMITS)
-    problem, figure = view.problem, drawn_as(one.plots["learning-bound"]())
+    problem, figure = view.problem, draw_plot(one.plots["learning-bound"]())
     drawn = {one.name: one for one in figure.data}
     caps = np.asarray(drawn["Bias"].x)
     # As propositions 1 and corollary 1 print them, from every single user.
@@ -307,7 +307,7 @@ def test_an_epsilon_is_named_from_which_on_the_sum_is_below_one(app):
 
 def test_figure_2_is_the_mass_of_uncapped_users():
     columns = learning_population.list_uncapped_mass_columns(1.5)
-    drawn = {trace.name: trace for trace in drawn_as(learning_population.plot_uncapped_mass(1.5)).data}
+    drawn = {trace.name: trace for trace in draw_plot(learning_population.plot_uncapped_mass(1.5)).data}
     tau_0, mass = drawn["α = 1.5, users who lose none"].x, drawn["α = 1.5, users who lose none"].y
     # By a direct sum: what is not with the users above tau_0.
     p = np.arange(1.0, 200_001.0) ** -2.5
@@ -436,7 +436,7 @@ def test_figures_are_small_named_and_fixed(name, term):
         _, one = build_learning_answer(
             replace(parameters, own_bound=3), replace(SAMPLE, histogram=HISTOGRAMS[name])
         )
-        figures = [drawn_as(plot()) for plot in one.plots.values()]
+        figures = [draw_plot(plot()) for plot in one.plots.values()]
         for figure in figures:
             for plot_trace in figure.data:
                 assert 1 <= len(plot_trace.x) == len(plot_trace.y) <= 500
