@@ -48,7 +48,7 @@ class Reply:
     unless `keep_data` was called. Two replies are equal if call, data and numbers are.
 
     The other attributes are those of the answer: ``headline``, ``detail``, ``facts``, ``assumptions``, ``proofs``,
-    ``plots``, ``methods``, ``parameters``, ``disclosure``.
+    ``plots``, ``methods``, ``parameters``, ``disclosure``, ``verdict_sentence``.
 
     Attributes:
         answer: The answer that pages and reports read.
@@ -125,6 +125,12 @@ class Reply:
     def data_digest(self) -> str:
         """Return the SHA-256 hash of the data set, in hexadecimal digits; empty if the reply has no data set."""
         return "" if self.data is None else self.data.digest
+
+    @property
+    def relative_error(self) -> float | None:
+        """Return the error over the size of what is released; None where there is no such size."""
+        relative_error = self.answer.relative_error
+        return None if relative_error is None else relative_error.share
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.answer.__dataclass_fields__})
@@ -203,6 +209,9 @@ class Reply:
 
     def code(self, library: str = "", form: str = "") -> str:
         """Write the program that releases with this bound, for one library.
+
+        It reads the file of the data by its name: run it in their folder. Write a table in memory to a file first, with
+        ``table.to_parquet("data.parquet")``.
 
         Args:
             library: One of opendp, pipelinedp, tumult, bigquery, python; by default the program of the question.

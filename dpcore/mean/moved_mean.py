@@ -84,6 +84,7 @@ def move_error(
     *,
     sum_noise_variances: FloatArray | None = None,
     reach: npt.ArrayLike = 1.0,
+    rows_noise_factor: float = 1.0,
 ) -> MeanError:
     """Return the error after the step, or that before it if `find_mean` knows no mean.
 
@@ -95,11 +96,13 @@ def move_error(
         bounds: h, in rows per user, any shape.
         sum_noise_variances: Variance of Z / n, of the shape of ``bounds``; by default what ``mean_error`` has.
         reach: Half of the range that a mean is moved into, over B / 2; a number, or of the shape of ``bounds``.
+        rows_noise_factor: Standard deviation of R over 2 / B times that of Z; 1 unless R was released for itself.
     """
     mean_above_lower = find_mean(problem)
     if mean_above_lower is None or _find_sums(problem) is ReleasedSums.SPLIT:
         return mean_error
-    moved_squares = _square_moved(problem, mean_above_lower, mean_error, bounds, sum_noise_variances, reach)
+    noise_and_reach = sum_noise_variances, rows_noise_factor, reach
+    moved_squares = _square_moved(problem, mean_above_lower, mean_error, bounds, *noise_and_reach)
     square_ratios = moved_squares / mean_error.squared_error
     return MeanError(
         np.asarray(mean_error.sampling_variance * square_ratios),
@@ -158,6 +161,7 @@ def _square_moved(
     mean_error: MeanError,
     bounds: npt.ArrayLike,
     sum_noise_variances: FloatArray | None,
+    rows_noise_factor: float,
     reach: npt.ArrayLike,
 ) -> FloatArray:
     """Return the expected squared error after the step, of the shape of ``bounds``; arguments as of `move_error`."""
@@ -192,7 +196,8 @@ def _square_moved(
             moved_squares = square_clamped_normal(shifts, deviations, low_ends, high_ends)
         else:
             # Everything per kept row: their number is 1, and the smallest divisor 1 / n.
-            ratio_arguments = shifts + target, 1.0, deviations**2, noise_deviations, reaches, target
+            rows_deviations = rows_noise_factor * noise_deviations
+            ratio_arguments = shifts + target, 1.0, deviations**2, rows_deviations, reaches, target
             moved_squares = compute_normal_squares(*ratio_arguments, min_rows=1.0 / kept_rows)
     else:
         if sampling_deviations.any():
@@ -204,14 +209,15 @@ def _square_moved(
             moved_squares = square_clamped_laplace(shifts, scales, low_ends, high_ends)
         else:
             is_split = released_sums is ReleasedSums.CENTRED_SPLIT
+            # The noise of the rows has the scale of that of the sum over the fourth argument, the unit of the reach.
             moved_squares = compute_laplace_squares(
                 shifts + target,
                 1.0,
                 scales,
-                1.0,
+                1.0 / rows_noise_factor,
                 target,
                 is_split=is_split,
-                reach=reaches,
+                reach=reaches * rows_noise_factor,
                 min_rows=1.0 / kept_rows,
             )
     return np.asarray((moved_squares @ node_weights) * half_range * half_range)

@@ -205,7 +205,8 @@ class BoundCurve:
         second_bounds: The second numbers of pairs; None where a bound is one number.
         has_all_bounds: Whether these are all bounds that there are.
         whole_noise: The noise if it is drawn in whole numbers, else None.
-        measure_release: The squared error of the release under a bound at v, if alpha + beta v is an approximation.
+        measure_release: The squared errors of releases under bounds at v, if alpha + beta v is an approximation or
+            counts no last step.
     """
 
     is_concave = True
@@ -218,7 +219,7 @@ class BoundCurve:
         second_bounds: npt.ArrayLike | None = None,
         has_all_bounds: bool = True,
         whole_noise: NoiseKind | None = None,
-        measure_release: Callable[[float, float], float] | None = None,
+        measure_release: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
     ) -> None:
         self.has_all_bounds, self.whole_noise = has_all_bounds, whole_noise
         self.measure_release = measure_release
@@ -281,14 +282,11 @@ class BoundCurve:
     @cached_property
     def release_ratios(self) -> FloatArray:
         """Return the squared error of releases over alpha + beta v, at `RELEASE_VS`."""
-        assert self.measure_release is not None
-        optimum = self.find_best(RELEASE_VS)
-        errors = map(self.measure_release, optimum.bounds.tolist(), RELEASE_VS.tolist())
-        return np.fromiter(errors, float) / optimum.squared_errors
+        return measure_squared_errors(self, RELEASE_VS) / self.find_best(RELEASE_VS).squared_errors
 
 
 RELEASE_VS = np.geomspace(1e-8, 1e18, 120)
-"""Between these the squared error of a release is interpolated, and found to 1 %."""
+"""Between these the squared error of a release is interpolated, to about 1 %."""
 
 
 class RankCurve:
@@ -356,10 +354,17 @@ LineCurve = TotalCurve | BoundCurve | RankCurve
 
 
 def measure_squared_errors(curve: LineCurve, v: FloatArray) -> FloatArray:
-    """Return the squared errors of the releases at each v, under the bounds that are best by the curve.
+    """Return the squared errors of the releases at each v, under the bounds that are best by the curve."""
+    optimum = curve.find_best(v)
+    if not isinstance(curve, BoundCurve) or curve.measure_release is None:
+        return optimum.squared_errors
+    is_finite, squared_errors = np.isfinite(v), optimum.squared_errors.copy()
+    squared_errors[is_finite] = curve.measure_release(optimum.bounds[is_finite], v[is_finite])
+    return squared_errors
 
-    If the curve is an approximation, they are interpolated between `RELEASE_VS`.
-    """
+
+def estimate_squared_errors(curve: LineCurve, v: FloatArray) -> FloatArray:
+    """Estimate what `measure_squared_errors` returns, for searches that ask often: read between `RELEASE_VS`."""
     squared_errors = curve.find_best(v).squared_errors
     if not isinstance(curve, BoundCurve) or curve.measure_release is None:
         return squared_errors

@@ -19,7 +19,9 @@ The steps of the search, and what each keeps true (the invariant):
    errors that are not concave, of which no bound is claimed.
 
 The budget that a line needs for a target error, and the split with the smallest largest error over target error,
-rest only on the fact that the least error never rises with the budget.
+rest only on the fact that the least error never rises with the budget. For both the error of a mean or variance is that
+of its release, after it is moved into its range. It may rise where its bias is large or its bound changes: a line then
+needs the budget from which on it reaches its target. The least sum is of errors before that step.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.plan.curves import LineCurve, measure_squared_errors
+from dpcore.plan.curves import LineCurve, estimate_squared_errors, measure_squared_errors
 from dpcore.plan.parameters import NUM_PARTS, Budget
 
 TARGET_GAP = 1e-4
@@ -338,6 +340,7 @@ class _Search:
 _SMALLEST_AMOUNT, _LARGEST_AMOUNT = 1e-9, 1e9
 """Limits of a line's needed amount of the budget (epsilon, or mu^2)."""
 _NUM_AMOUNTS, _NUM_HALVINGS = 400, 45
+_STEP_OF_BRACKET, _MAX_STEPS_OF_BRACKET = 1.02, 40
 
 
 def find_needed_amounts(curves: Sequence[LineCurve], target_errors: FloatArray, budget: Budget) -> FloatArray:
@@ -351,32 +354,71 @@ def find_needed_amounts(curves: Sequence[LineCurve], target_errors: FloatArray, 
     Returns:
         Shape (lines,); infinite where no budget is enough: `LineCurve.floor` says what stays.
     """
+    needed_amounts = _estimate_needed_amounts(curves, target_errors, budget)
+    for line_index, (curve, target_error) in enumerate(zip(curves, target_errors.tolist(), strict=True)):
+        if getattr(curve, "measure_release", None) is not None:
+            estimate = float(needed_amounts[line_index])
+            needed_amounts[line_index] = _refine_needed_amount(curve, target_error, budget.power, estimate)
+    return needed_amounts
+
+
+def _refine_needed_amount(curve: LineCurve, target_error: float, power: int, estimate: float) -> float:
+    """Find what `_estimate_needed_amount` estimates, by the errors of releases; 0 and infinity stay."""
+
+    def is_enough(amount: float) -> bool:
+        """Return True if the line reaches its target error with this amount."""
+        squared_error = measure_squared_errors(curve, np.array([amount ** -float(power)]))[0]
+        return bool(squared_error <= target_error**2)
+
+    if not _SMALLEST_AMOUNT < estimate < math.inf:
+        return estimate
+    too_small_amount, enough_amount = estimate / _STEP_OF_BRACKET, estimate * _STEP_OF_BRACKET
+    for _ in range(_MAX_STEPS_OF_BRACKET):
+        if not is_enough(enough_amount):
+            too_small_amount, enough_amount = enough_amount, enough_amount * _STEP_OF_BRACKET
+        elif is_enough(too_small_amount):
+            too_small_amount, enough_amount = too_small_amount / _STEP_OF_BRACKET, too_small_amount
+        else:
+            break
+    while enough_amount / too_small_amount > 1.0 + 1e-9:
+        middle_amount = math.sqrt(too_small_amount * enough_amount)
+        if is_enough(middle_amount):
+            enough_amount = middle_amount
+        else:
+            too_small_amount = middle_amount
+    return enough_amount
+
+
+def _estimate_needed_amounts(
+    curves: Sequence[LineCurve], target_errors: FloatArray, budget: Budget
+) -> FloatArray:
+    """Estimate what `find_needed_amounts` finds, by interpolated errors of releases; arguments likewise."""
     return np.array(
         [
-            _find_needed_amount(curve, target_error, budget.power)
+            _estimate_needed_amount(curve, target_error, budget.power)
             for curve, target_error in zip(curves, target_errors.tolist(), strict=True)
         ]
     )
 
 
-def _find_needed_amount(curve: LineCurve, target_error: float, power: int) -> float:
-    """Find the least budget at which one line reaches its target error: epsilon, or mu^2 with a power of 2.
+def _estimate_needed_amount(curve: LineCurve, target_error: float, power: int) -> float:
+    """Estimate the least budget from which on one line reaches its target error: epsilon, or mu^2 with a power of 2.
 
     It is 0 if the line needs no budget, and infinite if no budget is enough.
     """
 
     def is_enough(v: FloatArray) -> list[bool]:
         """Return for each v whether the line reaches its target error there."""
-        return list(measure_squared_errors(curve, v) <= target_error**2)
+        return list(estimate_squared_errors(curve, v) <= target_error**2)
 
-    # The error never rises with the budget: from the first amount that is enough on, each is.
+    # The error hardly ever rises with the budget: of a moved number it may, if its bias is large.
     grid_amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _NUM_AMOUNTS)
     are_enough = is_enough(grid_amounts ** -float(power))
     if not are_enough[-1]:
         return math.inf
-    if are_enough[0]:
+    if all(are_enough):
         return 0.0 if is_enough(np.array([math.inf]))[0] else _SMALLEST_AMOUNT
-    first_index = are_enough.index(True)
+    first_index = len(are_enough) - are_enough[::-1].index(False)
     too_small_amount, enough_amount = float(grid_amounts[first_index - 1]), float(grid_amounts[first_index])
     for _ in range(_NUM_HALVINGS):
         middle_amount = math.sqrt(too_small_amount * enough_amount)
@@ -404,7 +446,7 @@ def split_by_largest_error(
 
     def compute_shares(error_ratio: float) -> FloatArray:
         """Return the shares at which every line has ``error_ratio`` times its target error."""
-        return find_needed_amounts(curves, error_ratio * target_errors, budget) / full_amount
+        return _estimate_needed_amounts(curves, error_ratio * target_errors, budget) / full_amount
 
     # At the level ``high`` the needed shares are at most the budget, at ``low`` more.
     unreachable_ratio, reachable_ratio = 1e-9, 1.0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+
+import numpy as np
 
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import NoiseKind
@@ -59,10 +60,11 @@ def make_spread_curve(
 
 
 def _measure_release(
-    kept_rows: variance.KeptRows, mechanism: NoiseKind, is_root: bool, bound: float, v: float
-) -> float:
-    """Measure the squared error of a release under a bound at v."""
-    return kept_rows.measure_release(bound, math.sqrt(v), mechanism, is_root)
+    kept_rows: variance.KeptRows, mechanism: NoiseKind, is_root: bool, bounds: FloatArray, v: FloatArray
+) -> FloatArray:
+    """Measure the squared error of a release under each bound, at its v."""
+    bounds_and_scales = zip(bounds.tolist(), np.sqrt(v).tolist(), strict=True)
+    return np.array([kept_rows.measure_release(*each, mechanism, is_root) for each in bounds_and_scales])
 
 
 def list_mean_assumptions(
@@ -100,8 +102,8 @@ def make_moved_error(
     value_summary: ValueSummary,
     parameters: PlanParameters,
     noise_factor: float,
-) -> Callable[[FloatArray, FloatArray], FloatArray] | None:
-    """Make a function of bounds and v that returns the squared error of a mean after it is moved into its range.
+) -> Callable[..., FloatArray] | None:
+    """Make a function that returns the squared error of a mean after it is moved into its range.
 
     Args:
         problem: The problem of the line at epsilon 1.
@@ -110,7 +112,8 @@ def make_moved_error(
         noise_factor: Variance of the noise over that at v in the error of `measure_mean`.
 
     Returns:
-        None if the error does not depend on the mean: then the error before the step is an upper bound.
+        A function of bounds and v, and of ``rows_v_factor`` if the mean shares a count of rows. None if the error does
+        not depend on the mean: then the error before the step is an upper bound.
     """
     if parameters.clamp is Clamp.USERS and parameters.variance_source is VarianceSource.ENTERED:
         problem = replace(problem, mean_above_lower=problem.value_bound / 2.0)
@@ -120,9 +123,23 @@ def make_moved_error(
     if parameters.budget.mechanism is NoiseKind.GAUSSIAN:
         kind_problem = replace(problem, mechanism=NoiseKind.GAUSSIAN, delta=parameters.budget.delta)
 
-    def square_moved(bounds: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the squared error after the step, of the shape of both."""
+    def square_moved(bounds: FloatArray, v: FloatArray, rows_v_factor: float | None = None) -> FloatArray:
+        """Return the squared error after the step, of the shape of both.
+
+        ``rows_v_factor`` is v of a shared count over v of the sum around the middle; None for a pair of sums.
+        """
         mean_error = measure_mean(problem, value_summary, parameters, bounds)
+        if rows_v_factor is not None:
+            deviations = bounds / problem.histogram.kept_rows(bounds) * (problem.value_bound / 2.0)
+            sum_noise_variances = kind_problem.noise.kind.unit_variance * deviations**2 * v
+            shared_problem = replace(kind_problem, released_sums=ReleasedSums.CENTRED_SPLIT)
+            return move_error(
+                shared_problem,
+                mean_error,
+                bounds,
+                sum_noise_variances=sum_noise_variances,
+                rows_noise_factor=rows_v_factor**0.5,
+            ).squared_error
         noise_variances = split_mean_error(mean_error, parameters.budget.mechanism)[1] * noise_factor * v
         line_error = replace(mean_error, privacy_variance=noise_variances)
         if parameters.clamp is Clamp.ROWS:

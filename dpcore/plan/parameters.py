@@ -187,8 +187,8 @@ class PlanParameters(Parameters):
     )
     """``users``, ``rows``, ``sum``, ``mean`` or ``share``, ``variance``, ``standard deviation``, ``median``, ``quantile
     0.9``, ``users per group``, ``rows per group``, ``sums per group``; separated by semicolons. A target error may
-    follow (``within 5%``; ``within 12`` in its unit), and a ``weight 2``. ``mean of tax from 0 to 20`` is of another
-    column."""
+    follow (``within 5%``, the default; ``within 12`` in its unit), and a ``weight 2``. ``mean of tax from 0 to 20`` is
+    of another column. A mean's number of rows is released with noise, too."""
     lower: float | None = range_end(
         None, "Lowest, L", "lowest value L", width=102, shared="lower", is_required=True, place=LINE
     )

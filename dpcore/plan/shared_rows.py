@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -112,23 +113,22 @@ def _share_rows(
     shares[list(sharing_indices)] = split.shares[-1] * weighted_parts / weighted_parts.sum()
     shared_lines = list(planned_lines)
     for sharing_index, line_index in enumerate(sharing_indices):
-        line_beta = betas[sharing_index][bound_index]
+        line_beta, measure_release = betas[sharing_index][bound_index], None
         if sharing_index:
             # All shares grow together with the budget, so that the noise of the rows grows with that of the sum.
-            line_beta += (
-                count_betas[sharing_index - 1][bound_index]
-                * (shares[line_index] / shares[rows_line_indices[0]]) ** power
-            )
+            rows_v_factor = float(shares[line_index] / shares[rows_line_indices[0]]) ** power
+            line_beta += count_betas[sharing_index - 1][bound_index] * rows_v_factor
+            if (square_moved := planned_lines[line_index].square_moved) is not None:
+                measure_release = partial(square_moved, rows_v_factor=rows_v_factor)
         line_curve = curves.BoundCurve(
             [alphas[sharing_index][bound_index]],
             [line_beta],
             [shared_bound],
             has_all_bounds=has_all_bounds,
             whole_noise=None if sharing_index else getattr(rows_line.curve, "whole_noise", None),
+            measure_release=measure_release,
         )
-        shared_lines[line_index] = replace(
-            planned_lines[line_index], curve=line_curve, shares_rows=True, square_moved=None
-        )
+        shared_lines[line_index] = replace(planned_lines[line_index], curve=line_curve, shares_rows=True)
     certificate = split.certificate
     if certificate is not None:
         # Whole noise of the rows is a little less than the real noise of the proof.

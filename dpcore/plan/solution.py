@@ -164,17 +164,20 @@ def allocate_lines(
             if max_groups and math.sqrt(squared_error) < line_error:
                 bound, second_bound, line_error = float(max_groups), max_amount, math.sqrt(squared_error)
         moved_error = None
-        if planned_line.square_moved is not None:
+        if isinstance(planned_line.curve, BoundCurve) and planned_line.curve.measure_release is not None:
             moved_error = float(planned_line.measure_errors(np.array([v]))[0])
-        elif isinstance(planned_line.curve, BoundCurve) and planned_line.curve.measure_release is not None:
-            moved_error = math.sqrt(planned_line.curve.measure_release(bound, v))
         line_fields = num_parts, num_parts * budget_per_part, v, bound, second_bound, line_error, moved_error
         plan_lines.append(AllocatedLine(planned_line, *line_fields))
     return tuple(plan_lines)
 
 
 def sum_weighted_squares(allocated_lines: Sequence[AllocatedLine]) -> float:
-    """Return the weighted sum of the lines' squared errors, before numbers are moved into their range."""
+    """Return the weighted sum of the lines' squared errors."""
+    return math.fsum(line.planned_line.weight * line.error**2 for line in allocated_lines)
+
+
+def _sum_minimised_squares(allocated_lines: Sequence[AllocatedLine]) -> float:
+    """Return the sum that a search minimises: of errors before numbers are moved into their range."""
     return math.fsum(line.planned_line.weight * line.curve_error**2 for line in allocated_lines)
 
 
@@ -277,13 +280,12 @@ _MAX_BUDGET_TRIES = 40
 _NEED_FACTORS = {
     # A curve is read between points; what a quantile needs for its exact error is approached in such steps.
     LineStatistic.QUANTILE: 1.02,
-    # The curve of a mean is before it is moved into its range; a ratio of noisy numbers may err more than that.
+    # Where the bound changes, a moved number may err a little more with a little more budget.
     LineStatistic.MEAN: 1.01,
-    # A rounded bound on totals errs at most `MAX_COST_OF_ROUNDING` more, for which so much more budget makes up.
-    LineStatistic.SUM: 1.0 + 2.0 * MAX_COST_OF_ROUNDING,
-    # Read between points as well.
     LineStatistic.VARIANCE: 1.01,
     LineStatistic.DEVIATION: 1.01,
+    # A rounded bound on totals errs at most `MAX_COST_OF_ROUNDING` more, for which so much more budget makes up.
+    LineStatistic.SUM: 1.0 + 2.0 * MAX_COST_OF_ROUNDING,
 }
 
 
@@ -419,7 +421,7 @@ def solve(
     )
     for shared_lines, shared_split in shared_splits:
         allocated_lines = allocate_lines(dataset, parameters, shared_lines, shared_split.shares, budget)
-        if sum_weighted_squares(allocated_lines) < sum_weighted_squares(lines):
+        if _sum_minimised_squares(allocated_lines) < _sum_minimised_squares(lines):
             apart_lines, lines = apart_lines or lines, allocated_lines[: len(planned_lines)]
             count_line = next(iter(allocated_lines[len(planned_lines) :]), None)
             split = _join_proofs(shared_split, split)

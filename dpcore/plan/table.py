@@ -57,6 +57,7 @@ MAX_THRESHOLDS = 1024
 MAX_SIGNED_SUM_BOUNDS = 2048
 SMALLEST_AMOUNT, LARGEST_AMOUNT = 1e-100, 1e100
 """Beyond, the square of an amount would be 0 or infinite."""
+SMALLEST_V = 1e-18
 _MAX_RANK_BOUNDS = 12
 RANK_EPSILONS = np.geomspace(1e-4, 1e3, 33)
 """The error of a quantile is interpolated between these."""
@@ -90,8 +91,7 @@ class PlannedLine:
         mean_parts: Of a mean that clamps rows, its squared error without noise and the variance of its noise at v = 1
             under each of `curves.list_caps`, and U - L; None for other lines.
         shares_rows: True for rows, and means that take their number from them; see `dpcore.plan.shared_rows`.
-        square_moved: Of a mean of its own number of rows, its squared error after it is moved into its range, at bounds
-            and v; None for other lines, and if the error does not depend on the mean.
+        square_moved: Of a mean, the function of `mean_lines.make_moved_error`; None for other lines.
         program_problems: The problem of a quantile by the law of its program, on all rows; several of which the best
             answers if no program was chosen, none if rows are many or for other lines.
     """
@@ -108,15 +108,16 @@ class PlannedLine:
     program_problems: tuple[QuantileProblem, ...] = ()
     mean_parts: tuple[FloatArray, FloatArray, float] | None = None
     shares_rows: bool = False
-    square_moved: Callable[[FloatArray, FloatArray], FloatArray] | None = None
+    square_moved: Callable[..., FloatArray] | None = None
 
     def measure_errors(self, v: FloatArray) -> FloatArray:
         """Compute the error under the best bound at each v; of a mean or variance, after it is moved into its range."""
-        squared_errors = curves.measure_squared_errors(self.curve, v).copy()
-        if self.square_moved is not None:
-            is_finite, bounds = np.isfinite(squared_errors), self.curve.find_best(v).bounds
-            squared_errors[is_finite] = self.square_moved(bounds[is_finite], v[is_finite])
-        return np.asarray(np.sqrt(np.maximum(squared_errors, 0.0)))
+        return np.asarray(np.sqrt(np.maximum(curves.measure_squared_errors(self.curve, v), 0.0)))
+
+    @property
+    def noiseless_error(self) -> float:
+        """Return the least error without noise, as nearly as a tiny v has it."""
+        return float(self.measure_errors(np.array([SMALLEST_V]))[0])
 
     @property
     def weight(self) -> float:
@@ -188,9 +189,11 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             # A query of BigQuery of two sums has three shares, where one of one number has two of twice its scale.
             noise_factor = (3.0 / 4.0) ** 2 if parameters.program is Program.BIGQUERY else 1.0
             beta = beta * noise_factor
-            curve = curves.BoundCurve(alpha, beta, bounds, has_all_bounds=has_all_bounds)
-            moved_arguments = mean_problem, value_summary, parameters, noise_factor
-            more_line_fields["square_moved"] = make_moved_error(*moved_arguments)
+            square_moved = make_moved_error(mean_problem, value_summary, parameters, noise_factor)
+            curve = curves.BoundCurve(
+                alpha, beta, bounds, has_all_bounds=has_all_bounds, measure_release=square_moved
+            )
+            more_line_fields["square_moved"] = square_moved
             if parameters.clamp is Clamp.ROWS:
                 more_line_fields["mean_parts"] = alpha, beta, mean_problem.value_bound
             more_line_fields["assumptions"] = list_mean_assumptions(mean_problem, parameters, dataset)

@@ -20,7 +20,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_exact_sigma
 from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities
-from tests.dpcore.code import audit, files, together
+from tests.dpcore.code import audit, files, together, unreadable
 from tests.dpcore.code.choices import CHOICE_BY_NAME, make_choice, run_program
 from tests.libraries import audits, errors_of_runs, truth
 
@@ -202,3 +202,13 @@ def lost(asked: Any, run: audit.Run, other: audit.Run) -> float:
 def test_audit_of_neighbouring_tables(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     audits.check(name, Program.PIPELINEDP, tmp_path, silenced, lost)
+
+
+def test_files_that_cannot_be_read_end_programs_with_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for disclosure in unreadable.DISCLOSURES:
+        unreadable.check_endings(
+            ["count", "mean, cap, private counts", "sums per group"], Program.PIPELINEDP, disclosure
+        )

@@ -19,7 +19,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities, find_whole_threshold
-from tests.dpcore.code import audit, files, together
+from tests.dpcore.code import audit, files, together, unreadable
 from tests.dpcore.code.choices import CHOICE_BY_NAME, make_choice, run_program
 from tests.libraries import audits, errors_of_runs, truth
 
@@ -200,3 +200,13 @@ def test_audit_of_neighbouring_tables(name: str, tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     # What Tumult adds noise to is out of reach: its session bounds it.
     audits.check(name, Program.TUMULT, tmp_path, silenced, lambda *_: 0.0, audit.FEWEST)
+
+
+def test_files_that_cannot_be_read_end_programs_with_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for disclosure in unreadable.DISCLOSURES:
+        unreadable.check_endings(
+            ["count", "mean, cap, private counts", "sums per group"], Program.TUMULT, disclosure
+        )

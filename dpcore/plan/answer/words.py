@@ -253,7 +253,7 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
     if solution.apart_lines:
         texts_by_heading["One count of rows"] = describe_shared_count(solution)
     for line in solution.planned_lines:
-        noiseless_error = math.sqrt(max(line.curve.floor, 0.0))
+        noiseless_error = line.noiseless_error
         if noiseless_error > line.target_error:
             texts_by_heading[f"{wording.capital(line.line.label)} without any noise"] = (
                 f"its error is {wording.number(noiseless_error)}; the target is {wording.number(line.target_error)}."
@@ -289,14 +289,14 @@ def describe_shared_count(solution: PlanSolution) -> str:
     count_line = solution.count_line or next(line for line in solution.lines if line.planned_line.shares_rows)
     mean_labels = [shared_label for shared_label in shared_labels if shared_label != count_line.label]
     divides_or_divide = "divides" if len(mean_labels) == 1 else "divide"
-    error_ratio_without_sharing = (
+    error_change = (
         math.sqrt(sum_weighted_squares(solution.apart_lines) / sum_weighted_squares(solution.lines)) - 1.0
     )
     return (
         f"{' and '.join(mean_labels)} {divides_or_divide} by one count, with {_format_share(count_line)} of the "
         "budget and at most "
         f"{wording.counted(count_line.bound, 'row')} per user. With counts of their own, errors are "
-        f"{wording.percent(error_ratio_without_sharing)} larger."
+        f"{wording.percent(abs(error_change))} {'larger' if error_change >= 0.0 else 'smaller'}."
     )
 
 
@@ -319,7 +319,7 @@ def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
             "; pairs of bounds per group are then searched further at their share, which may lie below"
         )
     if any(line.line.statistic.has_mean_settings for line in planned_lines):
-        coverage_clause += "; of a mean or variance the delta-method approximation"
+        coverage_clause += "; for a mean or variance it is about the error before it is moved into its range"
     if any(isinstance(line.curve, TotalCurve) and not line.curve.is_integer for line in planned_lines):
         coverage_clause += "; rounding a bound on totals adds at most 0.1 %"
     return coverage_clause
@@ -342,9 +342,9 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
         ]
     if any(statistic.has_mean_settings for statistic in line_statistics):
         sentences.append(
-            "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept. "
-            "Bounds of a variance are the best by such an approximation; if values are read, its error is that of the "
-            "release itself"
+            "Shares and bounds of means and variances are the best by the delta-method approximation, before these are "
+            "moved into their range. If values are read, errors and the ε for targets are those of the releases "
+            "themselves"
         )
     if solution.apart_lines:
         sentences.append("Means divide by one count of rows, so that their errors are not independent")

@@ -36,7 +36,7 @@ def test_a_count_is_compared_with_the_rows_and_its_file_says_so() -> None:
     # All users have 3 rows: the best bound keeps all or so, and the error is nearly the noise, 3 / ε.
     reply = ss.count_bound([3] * 40, epsilon=0.1, disclosure="public")
     entries = json.loads(reply.to_json())["choice"]["answer"]
-    assert entries["relative_error"] == pytest.approx(reply.error / 120)
+    assert entries["relative_error"] == reply.relative_error == pytest.approx(reply.error / 120)
     assert (entries["verdict"], entries["relative_to"]) == ("rough", "the count")
     assert "Verdict: rough, the error is " in str(reply)
 

@@ -344,7 +344,7 @@ def test_a_study_gives_directions_and_stops_with_what_it_has() -> None:
     count = iter(range(10**6))
     stopped = run_study(study, RecordSource.DIGITS, should_stop=lambda: next(count) > 400)
     assert 0.0 < stopped.share_done < 1.0
-    assert np.isnan(stopped.average(Form.JOINT)).any()
+    assert np.isnan(stopped.average_accuracies(Form.JOINT)).any()
 
 
 def test_at_user_and_owner_level_the_noise_is_that_of_the_unit() -> None:

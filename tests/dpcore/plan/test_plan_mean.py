@@ -19,6 +19,7 @@ from dpcore.data import samples
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
 from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.moved_mean import measure_caps
+from dpcore.plan import curves as plan_curves
 from dpcore.plan import mean_lines, shared_rows, table
 from dpcore.plan.answer import build_answer
 from dpcore.plan.curves import BoundCurve
@@ -225,3 +226,80 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan(num_rows, max_caps, 
         assert line.curve_error == pytest.approx(best_cap.standard_error, rel=1e-3)
         moved_error = math.sqrt(float(measure_caps(problem, best_cap.max_contributions).squared_error))
         assert line.error == pytest.approx(moved_error, rel=2e-3)
+
+
+def make_small_frame(num_users=24, seed=3):
+    """Make a table so small that a noisy mean is often moved into [0, 10]."""
+    generator = np.random.default_rng(seed)
+    users = np.repeat(np.arange(num_users), generator.integers(1, 5, num_users))
+    return pd.DataFrame({"u": users, "v": generator.uniform(2.0, 9.0, users.size)})
+
+
+SMALL = {"user": "u", "value": "v", "disclosure": "public", "lower": 0, "upper": 10}
+OF_NOISE = {"laplace": {}, "gaussian": {"mechanism": "gaussian", "delta": 1e-6}}
+
+
+@pytest.mark.parametrize("clamp", ["rows", "users"])
+@pytest.mark.parametrize("noise", OF_NOISE)
+@pytest.mark.parametrize("statistic", ["mean", "variance", "standard deviation"])
+def test_the_epsilon_for_a_target_is_where_the_stated_error_reaches_it(statistic, noise, clamp):
+    """By the calls at that epsilon and around it, where noise is so large that the move into the range counts."""
+    if statistic != "mean" and clamp == "users":
+        return  # Rows are clamped all the same.
+    settings = SMALL | OF_NOISE[noise] | {"clamp": clamp}
+    frame, lines = make_small_frame(), {"lines": f"{statistic} within 12%"}
+    target = 0.12 * {
+        "mean": frame["v"].mean(), "variance": frame["v"].var(ddof=0), "standard deviation": frame["v"].std(ddof=0)
+    }[statistic]  # fmt: skip
+    needed = ss.plan_bounds(frame, **settings, **lines, epsilon=1).solution.sufficient_epsilon
+    at_needed = ss.plan_bounds(frame, **settings, **lines, epsilon=needed).solution.lines[0]
+    assert at_needed.error == pytest.approx(target, rel=1e-4)
+    if statistic == "mean":
+        mean_settings = {"counts": "private", "program": "OpenDP"}
+        reply = ss.mean_bound(frame, **settings, **mean_settings, epsilon=needed)
+        assert reply.error == pytest.approx(target, rel=2e-3)
+    # It is monotone: less is not enough, and all that is more is enough.
+    for factor, is_enough in (
+        (0.9, False),
+        (0.99, False),
+        (1.001, True),
+        (1.05, True),
+        (1.5, True),
+        (4.0, True),
+    ):
+        line = ss.plan_bounds(frame, **settings, **lines, epsilon=factor * needed).solution.lines[0]
+        assert line.is_reached == is_enough, factor
+    least = ss.plan_bounds(frame, **settings, **lines, epsilon=1, objective="least epsilon").solution
+    assert least.budget.epsilon == pytest.approx(needed, rel=1e-4)
+    assert least.lines[0].is_reached
+    # The number would be another one before the step.
+    assert abs(at_needed.curve_error / at_needed.error - 1.0) > 0.005
+
+
+@pytest.mark.parametrize("noise", OF_NOISE)
+def test_totals_are_of_the_errors_of_the_lines(noise):
+    frame = make_small_frame()
+    for objective in ("least sum", "least largest"):
+        lines = "rows within 4 weight 2; mean within 0.5; standard deviation within 0.4"
+        settings = SMALL | OF_NOISE[noise] | {"lines": lines, "objective": objective}
+        reply = ss.plan_bounds(frame, **settings, epsilon=3)
+        ratios = np.array([
+            line.error / target for line, target in zip(reply.solution.lines, (4.0, 0.5, 0.4), strict=True)
+        ])  # fmt: skip
+        expected = (
+            math.sqrt((ratios**2 * [2, 1, 1]).sum() / 4.0) if objective == "least sum" else ratios.max()
+        )
+        assert reply.error == pytest.approx(expected, rel=1e-9)
+        if objective == "least largest":
+            # Shares level the errors that are stated: interpolated ones, to about 1 %.
+            assert ratios == pytest.approx(ratios.max(), rel=0.03)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.4, 3.0])
+def test_curves_of_means_are_read_between_points_to_a_hundredth(epsilon):
+    dataset = to_dataset(make_small_frame(), user="u", value="v", disclosure="public")
+    parameters = PlanParameters(1.0, lines="mean", lower=0.0, upper=10.0, **choose_defaults(dataset))
+    (line,) = table.plan_lines(dataset, parameters)
+    v = epsilon**-2.0 * np.geomspace(0.5, 2.0, 50)
+    estimates = plan_curves.estimate_squared_errors(line.curve, v)
+    assert estimates == pytest.approx(plan_curves.measure_squared_errors(line.curve, v), rel=0.03)
