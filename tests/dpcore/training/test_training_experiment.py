@@ -201,7 +201,7 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
         3.182446 * spread_between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6
     )
     item = summarise_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
-    assert (item.means, item.num_runs, item.degrees_of_freedom) == (2.0, 2, 1)
+    assert (item.means, item.run_counts, item.degrees_of_freedom) == (2.0, 2, 1)
     assert np.isnan(item.users_half_widths)
 
 
