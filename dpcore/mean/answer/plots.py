@@ -394,7 +394,7 @@ def build_table(
 ) -> dict[str, list[str]]:
     """Build a table that compares ranges for rows and for users, as lists of texts by column title.
 
-    ComparedRanges that are None have no row, nor have best ranges for rows that no release can use.
+    Ranges that are None have no row, nor have best ranges for rows that no release can use.
     """
     choices_by_row_title = {
         "In use": ranges.current_range,
