@@ -62,7 +62,7 @@ def test_the_pictures_are_those_of_the_script() -> None:
     pytest.importorskip("playwright")
     made = {
         f"{picture.name.replace('_', '-')}.png"
-        for picture in runpy.run_path(str(DOCS / "pictures.py"))["pictures"]()
+        for picture in runpy.run_path(str(DOCS / "pictures.py"))["list_pictures"]()
     }
     shown = {name for text in TEXTS.values() for name in re.findall(r"\]\((?:docs/)?img/([^)]+)\)", text)}
     assert made == shown == {path.name for path in (DOCS / "img").iterdir()}

@@ -468,11 +468,7 @@ def add_json_writer(
             "question": {
                 "release": release_text,
                 "label": data_label if dataset is None else "public input",
-                **{
-                    name: value
-                    for name, value in values_by_parameter.items()
-                    if name not in omitted_parameter_names
-                },
+                **{n: value for n, value in values_by_parameter.items() if n not in omitted_parameter_names},
                 **(question_entries or {}),
             },
             "data": {}

@@ -370,13 +370,8 @@ class ReleaseSpec:
 
     def _check_values(self, problems: Problems) -> None:
         """Add problems if the range of values is missing or empty where it is needed, or quantiles do not fit."""
-        clamps_values = self.quantity in (
-            Quantity.MEAN,
-            *SPREAD_QUANTITIES,
-            Quantity.GROUP_MEANS,
-            Quantity.QUANTILE,
-        )
-        if clamps_values or self.quantity is Quantity.COEFFICIENTS:
+        other_quantities = (Quantity.MEAN, Quantity.GROUP_MEANS, Quantity.QUANTILE, Quantity.COEFFICIENTS)
+        if self.quantity in (*SPREAD_QUANTITIES, *other_quantities):
             problems.ascending(**{"the lower value bound": self.lower, "the upper one": self.upper})
         if (self.quantity is Quantity.QUANTILE) != bool(self.quantiles):
             problems.add("a quantile, and nothing else, says which quantiles are asked for")

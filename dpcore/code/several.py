@@ -110,14 +110,12 @@ class ReleasePlan:
                 problems.add("two releases have one name")
             max_rows_by_name = {release.name: release.spec.max_rows for release in self.releases}
             for release in self.releases:
-                if (
-                    release.rows_release
-                    and max_rows_by_name.get(release.rows_release) != release.spec.max_rows
-                ):
+                spec, rows_name = release.spec, release.rows_release
+                if rows_name and max_rows_by_name.get(rows_name) != spec.max_rows:
                     problems.add(f"{release.name} divides by rows that have another bound")
-                if release.spec.quantity not in PLAN_QUANTITIES or release.spec.max_norm is not None:
+                if spec.quantity not in PLAN_QUANTITIES or spec.max_norm is not None:
                     problems.add(f"{release.name} is no release of several")
-                if release.spec.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
+                if spec.neighbours is not Neighbours.ADD_OR_REMOVE_USER:
                     problems.add(f"{release.name} is not for neighbours that add or remove one user")
 
     @property

@@ -13,7 +13,6 @@ from pages.release_sheet.question import QUESTION
 from pages.shared.base import catalogue, keys
 from pages.shared.card import cards, code_panel
 from pages.shared.fields import fields
-from pages.shared.render import question_page
 from pages.shared.screen import layout, other_bounds
 from pages.shared.session import session
 
@@ -82,7 +81,7 @@ def _keep_example_release() -> None:
     page_question = catalogue.find_page("Sum and count")
     try:
         answer = other_bounds.build_answer(page_question, session.get_dataset())
-        question_page.keep_release(page_question, answer, answer, f"{page_question.name}_card")
+        cards.keep_release(page_question, answer, answer, f"{page_question.name}_card")
     except InvalidInput:
         st.session_state[keys.TOUR_DESTINATION] = page_question.page_path
 

@@ -113,7 +113,7 @@ def test_hostile_names_do_nothing_in_a_browser(
     )
     fig = go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name=LINKED, text=[LINKED, LINKED], mode="markers+text"))
     fig.update_layout(xaxis_title=LINKED, title=LINKED, showlegend=True, height=300)
-    monkeypatch.setattr(plotly_figures, "draw", lambda plot: fig)
+    monkeypatch.setattr(plotly_figures, "draw_plot", lambda plot: fig)
     file = tmp_path / "hostile.html"
     text = report_html.write_report_html(report, datetime(2026, 11, 21, tzinfo=UTC))
     file.write_text(text, encoding="utf-8")

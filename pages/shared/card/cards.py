@@ -423,3 +423,12 @@ def draw_file_buttons(
     with st.container(horizontal=True):
         for button_label, base_name, write_content in file_specs:
             draw_file_button(button_label, base_name, disclosure, write_content)
+
+
+def keep_release(question: Question, answer: Answer, card: Answer, card_key: str) -> None:
+    """Keep what a page releases, as the newest, if it is of the group of the page that states releases."""
+    assert catalogue.SHEET_PAGE is not None
+    if question.navigation_group == catalogue.SHEET_PAGE.navigation_group:
+        releases_by_page = dict(st.session_state.get(keys.SHOWN_RELEASES, {}))
+        releases_by_page.pop(question.name, None)
+        st.session_state[keys.SHOWN_RELEASES] = {**releases_by_page, question.name: (answer, card, card_key)}

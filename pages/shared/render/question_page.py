@@ -161,15 +161,6 @@ def list_unused_fields(question: Question) -> list[str]:
     return list_unused(question.declarations, values_by_field, question.get_initial_value)
 
 
-def keep_release(question: Question, answer: Answer, card: Answer, card_key: str) -> None:
-    """Keep what a page releases, as the newest, if it is of the group of the page that states releases."""
-    assert catalogue.SHEET_PAGE is not None
-    if question.navigation_group == catalogue.SHEET_PAGE.navigation_group:
-        releases_by_page = dict(st.session_state.get(keys.SHOWN_RELEASES, {}))
-        releases_by_page.pop(question.name, None)
-        st.session_state[keys.SHOWN_RELEASES] = {**releases_by_page, question.name: (answer, card, card_key)}
-
-
 INVENTED_NAME = "invented shop purchases"
 """Names the demonstration in the sidebar."""
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
@@ -463,7 +454,7 @@ class Page:
             if question.chooses_bound and not is_demonstration:
                 other_bounds.draw_other_bounds(question, run.shown_card or answer)
             if is_final and not is_demonstration and catalogue.SHEET_PAGE is not None:
-                keep_release(question, answer, run.shown_card or answer, card_key)
+                cards.keep_release(question, answer, run.shown_card or answer, card_key)
             # Right below the card: what a bound of the person's own costs.
             if own_fields := question.list_fields(Place.OWN):
                 fields.draw_field_row(question, *own_fields)

@@ -217,7 +217,7 @@ def test_a_title_above_the_names_of_a_workbook_is_left_out_and_said(workbook):
     )
     head = counting.open_files([path]).head
     assert head.columns == ("user_id", "v", "group")
-    assert head.lines.tolist() == [5, 6]
+    assert head.line_numbers.tolist() == [5, 6]
     assert head.layouts[0].skip == 3  # What a program skips, which reads the sheet by itself.
     assert head.notes == ("The names of the columns are in line 4, below a title.",)
     assert count_files(path).histogram == histogram_of([2])

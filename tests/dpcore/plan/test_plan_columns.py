@@ -99,7 +99,7 @@ def test_a_row_counts_if_all_columns_of_values_hold_a_number(tmp_path, monkeypat
 
 PRICES = {"1,5": 1.5, "1.234,5": 1234.5, "1 234 567": 1234567.0, "\u22123,5": -3.5, "2e2": 200.0, " 7 ": 7.0}
 PAID = {"2.5": 2.5, "1,234.5": 1234.5, "12": 12.0, ".5": 0.5, "-1\u00a0000.25": -1000.25, "3": 3.0}
-NO_NUMBERS_MESSAGE = ("", "n/a", "oops", "inf", "1e200", "1,2,3", "1;5")
+CELLS_WITHOUT_NUMBER = ("", "n/a", "oops", "inf", "1e200", "1,2,3", "1;5")
 
 
 @pytest.mark.long_but("private")
@@ -109,7 +109,7 @@ def test_marks_of_every_column_are_read_as_those_of_one(disclosure, tmp_path, mo
 
     Of 30 copies, the noise of a mean is about 0.1 % of it, a fiftieth of what is allowed.
     """
-    prices, paid = [*PRICES, *NO_NUMBERS_MESSAGE], [*PAID, *NO_NUMBERS_MESSAGE]
+    prices, paid = [*PRICES, *CELLS_WITHOUT_NUMBER], [*PAID, *CELLS_WITHOUT_NUMBER]
     cells = pd.DataFrame(
         [(price, amount) for price in prices for amount in paid] * 30, columns=["price", "paid"]
     )

@@ -21,7 +21,7 @@ from dpcore.per_group.answer.solution import SELECTED_MAP_SHAPE
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
-from dpcore.per_group.selection import Selection
+from dpcore.per_group.selection import SelectionProblem
 from dpcore.per_group.selection_rules import SelectionRule
 from tests.pages.driving import chart, check, errors, finish, open_app, open_tab, read_shown_link, trace
 from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
@@ -74,7 +74,7 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
 
 @pytest.mark.long
 def test_the_answer_is_the_best_of_all_pairs(rows: Any) -> None:
-    selection = Selection(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters()))
+    selection = SelectionProblem(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters()))
     least, l0, linf = min(
         (selection.compute_error(l0, c), l0, c) for l0, c in product(range(1, 17), range(1, 26))
     )

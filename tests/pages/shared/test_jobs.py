@@ -223,7 +223,7 @@ def test_a_page_says_that_work_was_stopped_as_the_connection_was_lost():
 
         jobs.show_progress("job", "Working")
 
-    app = AppTest.from_function(page)
+    app = AppTest.from_function(page, default_timeout=600)
     job = app.session_state["job"] = Job(None)
     thread = threading.Thread(target=job.run, args=(lambda tell, stop: wait_until(stop),))
     thread.start()
