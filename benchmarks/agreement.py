@@ -46,7 +46,7 @@ PAGES = {
 }
 LINES = {"count_bound": "rows", "sum_bound": "sum", "mean_bound": "mean", "quantile_bound": "median"}
 VALUES = {"lower": 0.0, "upper": 100.0}
-WITHOUT_DEVIATION = (Program.BIGQUERY.value, Program.BEST.value)
+PROGRAMS_WITHOUT_DEVIATION = (Program.BIGQUERY.value, Program.BEST.value)
 """BigQuery's statements print nothing but the release, and the best known mechanism has no program of its own."""
 OF_TABLE = {"target": "table", "variance_source": "values", "likeness": "values"}
 
@@ -171,7 +171,7 @@ def compute_program_error(setting: Setting, reply: Reply) -> float | None:
     Rows are truncated at random: a group is kept with probability min(1, MAX_GROUPS / groups of the user). None where
     the program prints no standard error.
     """
-    if setting.call == "quantile_bound" or setting.settings["program"] in WITHOUT_DEVIATION:
+    if setting.call == "quantile_bound" or setting.settings["program"] in PROGRAMS_WITHOUT_DEVIATION:
         return None
     if setting.call == "mean_bound":
         return compute_mean_error(setting, reply)

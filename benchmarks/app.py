@@ -55,7 +55,7 @@ LINKS = {
     "a million users": "link=1&epsilon=1&data=zipf&data.alpha=1.5&data.num_users=1000000"
     "&data.max_contributions=10000&data.seed=1",
 }
-DRAGGED = ("", "mean", "sum-and-count", "per-group", "learning")
+DRAGGED_PAGES = ("", "mean", "sum-and-count", "per-group", "learning")
 """Pages whose figures have a handle."""
 FRAMES = 100
 LIMIT = 30.0
@@ -281,7 +281,7 @@ DRAG = """frames => new Promise(done => {
 def print_drags(chromium: Browser, url: str, pages: list[str]) -> None:
     """Print what a frame takes while a handle is dragged, on each page that has one."""
     print(f"\nDragging a bound, {FRAMES} frames: ms of script a frame   median   largest   places")
-    for name in (name for name in DRAGGED if name in pages):
+    for name in (name for name in DRAGGED_PAGES if name in pages):
         page = open_empty_page(chromium)
         page.goto(f"{url}/{name}?{LINKS['shop purchases']}")
         helpers.settle(page)

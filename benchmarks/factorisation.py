@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from dpcore.contributions import FloatArray
 from dpcore.factorisation import studies
 from dpcore.factorisation.allocation import Scheme, Spending
-from dpcore.factorisation.answer.solution import find_verdict
+from dpcore.factorisation.answer.solution import find_baseline_comparison
 from dpcore.factorisation.fit import fit, fit_private
 from dpcore.factorisation.implicit import select_choices
 from dpcore.factorisation.model import (
@@ -279,9 +279,9 @@ def print_table_over_epsilon() -> bool:
         print(f"{'epsilon':>8}" + "".join(f"{model.value:>34}" for model in private) + "  answer")
         for epsilon_index, epsilon in enumerate(study.epsilons):
             errors_by_model = {model: result.select_runs(model)[epsilon_index, :, 0] for model in private}
-            judgement = find_verdict(on_page, epsilon)
-            assert judgement is not None
-            answer = FACTORISATION if judgement.is_worth_it else RatingStudy.baseline
+            comparison = find_baseline_comparison(on_page, epsilon)
+            assert comparison is not None
+            answer = FACTORISATION if comparison.is_worth_it else RatingStudy.baseline
             best_model = min(errors_by_model, key=lambda model: errors_by_model[model].mean())
             extra_errors = errors_by_model[answer] - errors_by_model[best_model]
             cells = "".join(
@@ -301,7 +301,7 @@ def print_table_over_epsilon() -> bool:
                 else f", {extra_errors.mean():+.4f} ± {_compute_standard_error(extra_errors):.4f} "
                 f"beside {best_model.value}"
             )
-            unclear = "" if judgement.is_clear else " (not clear)"
+            unclear = "" if comparison.is_clear else " (not clear)"
             print(
                 f"{epsilon:>8g}{cells}  {answer.value}{unclear}{behind}: {'PASS' if passed else 'FAIL'}; excess "
                 f"{excess.mean():.4f} ({share:.1%})",

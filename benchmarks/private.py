@@ -223,7 +223,7 @@ def print_gaussian() -> None:
 # --- Draws -----------------------------------------------------------------------------------------------------------
 
 ROOT = Path(__file__).resolve().parent.parent
-CHOICES = (0.1, 0.3, 0.5, 2.0)
+CHOICE_EPSILONS = (0.1, 0.3, 0.5, 2.0)
 """Epsilons of the choice."""
 LARGEST = 10_000
 """Public maximum of rows per user."""
@@ -511,7 +511,7 @@ def print_errors(
     name: str,
     measure_ways: Callable[[Table], ErrorsByWay],
     tables: list[Table],
-    epsilons: Sequence[float] = CHOICES,
+    epsilons: Sequence[float] = CHOICE_EPSILONS,
     users: Callable[[Table], float] = lambda table: table.histogram.num_users,
 ) -> None:
     """Print geometric mean and worst of every way, over all tables and those of at least 1,000 users."""
@@ -556,7 +556,7 @@ class _UniformEnds(RangeProblem):
         return np.zeros(self.list_widths(anchor).size)
 
 
-FEW = (0.1, 0.5)
+FEW_EPSILONS = (0.1, 0.5)
 
 
 def count_users_with_values(table: Table) -> float:
@@ -649,22 +649,24 @@ def print_weights_and_margins(tables: list[Table]) -> None:
         (BoundPurpose.SMOOTH, 0.2, "Smooth weights of a mean of the table"),
         (BoundPurpose.SUM, 0.0, "Bound of a count of rows"),
     ):
-        print_errors(name, make_measure(PrivateParameters(1.0, purpose, user_share=share)), tables, FEW)
-    print_errors("T for all groups", measure_vectors, tables, FEW)
-    print_errors("Quantile of rows per user", measure_quantile, tables, FEW)
-    print_errors("Pair", measure_pairs, tables, FEW)
+        print_errors(
+            name, make_measure(PrivateParameters(1.0, purpose, user_share=share)), tables, FEW_EPSILONS
+        )
+    print_errors("T for all groups", measure_vectors, tables, FEW_EPSILONS)
+    print_errors("Quantile of rows per user", measure_quantile, tables, FEW_EPSILONS)
+    print_errors("Pair", measure_pairs, tables, FEW_EPSILONS)
     print_errors(
         "Range, typical value known",
         functools.partial(measure_ends, knows_typical=True),
         tables,
-        FEW,
+        FEW_EPSILONS,
         count_users_with_values,
     )
     print_errors(
         "Range, nothing known",
         functools.partial(measure_ends, knows_typical=False),
         tables,
-        FEW,
+        FEW_EPSILONS,
         count_users_with_values,
     )
 

@@ -106,7 +106,7 @@ class ReleaseKind:
     noises: Sequence[str] = tuple(NOISES)
 
 
-KINDS = {
+RELEASE_KINDS = {
     "rows": ReleaseKind(ss.count_bound, len, {"objective": "rmse"}),
     "sum": ReleaseKind(
         ss.sum_bound, lambda table: table["amount"].sum(), {"objective": "rmse", "value": "amount"}
@@ -143,12 +143,12 @@ def measure_errors(kind_name: str, table: pd.DataFrame, releases: FloatArray) ->
     """Return what the card's error is the root mean of, one per release; of a quantile the error itself.
 
     Args:
-        kind_name: One of `KINDS`.
+        kind_name: One of `RELEASE_KINDS`.
         table: The table that was released from.
         releases: Shape (..., numbers of one release).
     """
     if kind_name != "median":
-        return np.asarray(np.mean((releases - KINDS[kind_name].find_truth(table)) ** 2, axis=-1))
+        return np.asarray(np.mean((releases - RELEASE_KINDS[kind_name].find_truth(table)) ** 2, axis=-1))
     # As the page has it: the share of rows up to the released value, less a half.
     values = np.sort(table["amount"].to_numpy())
     return np.abs(np.searchsorted(values, releases, "right") / values.size - 0.5).mean(axis=-1)
@@ -290,7 +290,7 @@ def run_whole_program(kind_name: str, table: pd.DataFrame, reply: Reply, library
 def main() -> None:
     """Print a line for each cell, and a table with a line for each kind and program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--kinds", nargs="*", default=list(RELEASE_KINDS), choices=list(RELEASE_KINDS))
     parser.add_argument("--programs", nargs="*", default=list(PROGRAMS), choices=list(PROGRAMS))
     parser.add_argument("--samples", type=int, default=40)
     parser.add_argument("--draws", type=int, default=50)
@@ -323,11 +323,11 @@ def measure_kind(
     kept_results: KeptResults,
 ) -> Iterator[CellResult]:
     """Measure the cells of a kind of release and a program that were not measured before, and print each."""
-    cells = itertools.product(KINDS[kind_name].noises, enumerate(files.items()), EPSILONS)
+    cells = itertools.product(RELEASE_KINDS[kind_name].noises, enumerate(files.items()), EPSILONS)
     for noise, (position, (table_name, (file, table))), epsilon in cells:
         # Half of the tables are public: their programs are shorter ones.
         disclosure = "public" if position % 2 else "private"
-        reply = ask_call(KINDS[kind_name], file, epsilon, noise, library, disclosure=disclosure)
+        reply = ask_call(RELEASE_KINDS[kind_name], file, epsilon, noise, library, disclosure=disclosure)
         # So much noise that nothing is best, or an error too rare to be drawn.
         if not reply.forms or float(reply.error or 0.0) < 1e-3:
             continue

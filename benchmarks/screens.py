@@ -37,7 +37,7 @@ from tests.browser.test_first_screen import SCREEN, WORDS
 
 LISTS = {"your-data": "Sample", "reproduce": "Figure"}
 """The main control of the pages without epsilon."""
-WITHOUT_FIGURE = {"plan", "release-sheet"}
+PAGES_WITHOUT_FIGURE = {"plan", "release-sheet"}
 """Pages that are empty in a new session."""
 NOTICED = 8
 """Pixels up or down that are no jump: less than a third of a line of text."""
@@ -192,7 +192,7 @@ def check_page(chromium: Browser, url: str, name: str, count: int) -> ScreenResu
     page = helpers.listen(chromium.new_context(viewport=SCREEN).new_page())  # type: ignore[arg-type]
     page.set_default_timeout(1000 * helpers.SETTLE_LIMIT)
     page.goto(f"{url}/{name}")
-    if name not in WITHOUT_FIGURE:  # Training has one once its first runs are made.
+    if name not in PAGES_WITHOUT_FIGURE:  # Training has one once its first runs are made.
         page.wait_for_selector("[data-testid='stMain'] .js-plotly-plot .main-svg", state="attached")
     helpers.settle(page)
     page.wait_for_timeout(1000)

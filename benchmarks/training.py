@@ -50,7 +50,7 @@ from dpcore.training.training_data import TrainingGenerator, load_sample
 RUNS = 20
 DELTA = 1e-5
 # Table 2 of Epasto et al. 2020, "drugs": weights h = 1 to 4, caps h = 1 to 4, no bound.
-PRINTED = {
+PRINTED_LOSSES_BY_EPSILON = {
     30: (0.514, 0.557, 0.628, 0.700, 0.553, 0.580, 0.654, 0.725, 2.846),
     40: (0.433, 0.469, 0.510, 0.551, 0.474, 0.472, 0.522, 0.553, 2.611),
     50: (0.401, 0.416, 0.445, 0.472, 0.436, 0.423, 0.454, 0.464, 2.307),
@@ -243,7 +243,7 @@ def print_table_2(runs: int, share: float, readings: Sequence[StepSizeFormula], 
             f"median; step {step_size.value}; least loss {best.certificate.value:.3f}"
         )
         print(f"{'':16}{'weights h = 1 … 4':^64}{'caps h = 1 … 4':^64}  no bound")
-        for epsilon, paper_losses in PRINTED.items():
+        for epsilon, paper_losses in PRINTED_LOSSES_BY_EPSILON.items():
             print(f"eps {epsilon} paper    " + "".join(f"{value:^16.3f}" for value in paper_losses))
             models = [
                 bassily.train_bassily(rows, cell, float(epsilon), 0, range(runs), step_size, share)

@@ -17,7 +17,7 @@ from dpcore.common.checks import Problems
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-SizeCounts = IntArray | slice
+NumSizes = IntArray | slice
 """Numbers of distinct sizes at or below bounds, any shape, or a slice of all such numbers."""
 Entry = TypeVar("Entry", bound=np.generic)
 
@@ -326,14 +326,14 @@ class ContributionHistogram(ByDigest):
         """
         return self._rows_from[np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")]
 
-    def excess(self, h: npt.ArrayLike, num_sizes_up_to: SizeCounts | None = None) -> FloatArray:
+    def excess(self, h: npt.ArrayLike, num_distinct_up_to: NumSizes | None = None) -> FloatArray:
         """Compute how many rows a cap of h rows per user cuts in all: sum_l (s_l - h)_+.
 
-        The result has the shape of ``h``, and is exact to rounding. ``num_sizes_up_to`` is the number of distinct
-        sizes at or below each h, if the caller knows it.
+        The result has the shape of ``h``, and is exact to rounding. ``num_distinct_up_to`` is the number of
+        distinct sizes at or below each h, if the caller knows it.
         """
         h = np.asarray(h, dtype=np.float64)
-        k = self.count_sizes_up_to(h) if num_sizes_up_to is None else num_sizes_up_to
+        k = self.count_sizes_up_to(h) if num_distinct_up_to is None else num_distinct_up_to
         gaps_to_next = np.append(self.sizes, 0)[k] - h  # Behind the last size nobody is left to count it.
         return np.asarray(gaps_to_next * self._users_from[k] + self._excess_from[k])
 
@@ -352,9 +352,9 @@ class ContributionHistogram(ByDigest):
         """Count the distinct sizes at or below each bound; of the shape of ``h``."""
         return np.asarray(np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right"))
 
-    def compute_sums_after(self, num_sizes_up_to: SizeCounts) -> SumsAtBounds:
+    def compute_sums_after(self, num_distinct_up_to: NumSizes) -> SumsAtBounds:
         """Compute the sums of `compute_sums_at` from the number of sizes at or below each bound, without a search."""
-        k = num_sizes_up_to
+        k = num_distinct_up_to
         return SumsAtBounds(self._rows_before[k], self._users_from[k], self._inverse_from[k])
 
     def compute_sums_at_sizes(self) -> SumsAtBounds:

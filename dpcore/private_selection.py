@@ -39,7 +39,7 @@ from dpcore.private_choice.answer.range_selection import build_range_answer
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
 from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.parameters import (
-    OF_QUANTILE,
+    QUANTILE_NUMBER_KINDS,
     NumberPair,
     OtherBound,
     PrivateParameters,
@@ -265,7 +265,7 @@ def _pose_question(
     dummy_dataset = build_dummy_dataset(
         columns, provenance, contribution, user_amounts, dummy_dataset.task_names
     )
-    if request.number in OF_QUANTILE:
+    if request.number in QUANTILE_NUMBER_KINDS:
         # Its program is that of the answer, which names the file.
         reply = questions.build_reply(call_name, dummy_dataset, call_settings)
     return reply, request, user_amounts, dummy_dataset

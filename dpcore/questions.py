@@ -139,10 +139,7 @@ def build_call(call_name: str) -> Callable[..., Reply | pd.DataFrame]:
     build_answer, parameters_type, _ = _load_answer_types(call_question)
 
     def answer_question(data: Any = None, **settings: Any) -> Reply | pd.DataFrame:
-        """Answer the question, with columns and settings by name.
-
-        The result is a `Reply`, or a table with one row per epsilon if ``epsilon`` is a list.
-        """
+        """Answer the question, columns and settings by name; if ``epsilon`` is a list, with a table, a row for each."""
         epsilon = settings.get("epsilon")
         if isinstance(epsilon, Iterable) and not isinstance(epsilon, str | bytes | Mapping):
             from dpcore.epsilon_table import tabulate_replies

@@ -166,9 +166,9 @@ class Reply:
 
     @property
     def error(self) -> float | None:
-        """Return the error at the bound, in the unit that ``numbers`` states.
+        """Return the error at the bound, the answer's own or else its second number; None if there is neither.
 
-        Without an error of its own, the answer's second number stands for it; None if there is none.
+        Its unit is the one that ``numbers`` states.
         """
         if self.answer.error is not None:
             return self.answer.error

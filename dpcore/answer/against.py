@@ -6,7 +6,7 @@ Everything here is pure: numbers in, numbers out. A question declares one functi
 
 A string says why there is nothing to compare. `show_over_epsilon`, for the tab *Compare*, does the rest. Everything
 that does not depend on ε is done once, in that function or behind it. Fields that none of it depends on are listed in
-``NOT_COMPARED``, so that they cause no work. The function of a page with data of its own receives these.
+``IGNORED_FIELD_NAMES``, so that they cause no work. The function of a page with data of its own receives these.
 """
 
 from __future__ import annotations
@@ -367,7 +367,7 @@ def show_over_epsilon(
     Args:
         question_name: Of the question.
         compare: The function ``compare_over_epsilon`` of its answer.
-        ignored_field_names: Fields that no comparison depends on: ``NOT_COMPARED`` of its answer.
+        ignored_field_names: Fields that no comparison depends on: ``IGNORED_FIELD_NAMES`` of its answer.
         dataset: What the question is about.
         parameters: The question's parameters.
     """

@@ -20,7 +20,7 @@ from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours, Provenance, ReleaseFacts
-from dpcore.common.programs import SPLITS_MEANS, Program
+from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS, Program
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.dataset import Dataset
@@ -84,7 +84,7 @@ class ReleaseSetting:
         independent rows the mean of a table errs less than that of a population by a constant.
         """
         is_mean = self.statistic is Quantity.MEAN
-        is_unsplit_laplace = self.noise is NoiseKind.LAPLACE and self.program not in SPLITS_MEANS
+        is_unsplit_laplace = self.noise is NoiseKind.LAPLACE and self.program not in MEAN_SPLITTING_PROGRAMS
         return replace(
             self,
             column_name="",

@@ -306,7 +306,7 @@ class FigureRuns:
 
     @classmethod
     def read(cls, figure: PaperFigure, json_text: str) -> FigureRuns:
-        """Read stored runs of this figure from the text of their JSON file.
+        """Read stored runs of the figure's lines from the text of their JSON file.
 
         Raises:
             KeyError: It has another form.

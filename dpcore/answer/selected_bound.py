@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcore.answer.plot import IN_USE, Cells, Column, Curve, Mark, Plot, Style
 
-SELECTED = "Chosen with DP"
+SELECTED_MARK_NAME = "Chosen with DP"
 
 
 def mark_selected_bound(
@@ -49,7 +49,9 @@ def mark_selected_bound(
         if second_bound is not None:
             second_bound = replace(second_bound, initial_value=find_bound(second_bound.bounds))
         handle = replace(handle, initial_value=selected_x, second_bound=second_bound)
-    return replace(plot, items=(*items, Mark(SELECTED, selected_x, selected_y, Style.TOTAL)), handle=handle)
+    return replace(
+        plot, items=(*items, Mark(SELECTED_MARK_NAME, selected_x, selected_y, Style.TOTAL)), handle=handle
+    )
 
 
 def find_selected_excess(plot: Plot, curve_name: str = "") -> float | None:
@@ -57,7 +59,9 @@ def find_selected_excess(plot: Plot, curve_name: str = "") -> float | None:
 
     ``curve_name`` is as in `mark_selected_bound`. A pair has the error of the cell that is nearest to it.
     """
-    mark = next((item for item in plot.items if isinstance(item, Mark) and item.name == SELECTED), None)
+    mark = next(
+        (item for item in plot.items if isinstance(item, Mark) and item.name == SELECTED_MARK_NAME), None
+    )
     if mark is None:
         return None
     error_cells = next((item for item in plot.items if isinstance(item, Cells)), None)

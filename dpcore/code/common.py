@@ -319,10 +319,7 @@ def list_reading_differences(spec: ReleaseSpec) -> list[str]:
 
 
 def describe_public_counts(spec: ReleaseSpec) -> str:
-    """Write what is protected if numbers of rows are public but the library's neighbours differ in a user.
-
-    Empty if the numbers are not public.
-    """
+    """Write what is protected if numbers of rows are public, by neighbours that differ in a user; empty if not."""
     if not spec.has_public_counts:
         return ""
     if spec.quantity is Quantity.QUANTILE:

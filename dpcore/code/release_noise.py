@@ -9,7 +9,7 @@ from typing import Any
 from dpcore.code.release_spec import GROUP_QUANTITIES, SPREAD_QUANTITIES, Quantity, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.common.programs import SPLITS_MEANS, DrawnNoise, Program, find_noise
+from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS, DrawnNoise, Program, find_noise
 
 COVERAGE = 0.95
 _COUNT_QUANTITIES = (Quantity.COUNT, Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS)
@@ -123,7 +123,7 @@ def find_release_noise(
     if spec.quantity not in _NOISY_QUANTITIES:
         return None
     is_of_two_numbers = count_aggregates(spec) == 2
-    splits_budget = is_of_two_numbers and program in SPLITS_MEANS
+    splits_budget = is_of_two_numbers and program in MEAN_SPLITTING_PROGRAMS
     count_options: dict[str, Any] = {"is_of_counts": has_whole_numbers(spec)}
     count_options["num_aggregates"] = count_aggregates(spec)
     noise = noise or find_noise(program, spec.noise, spec.epsilon, spec.delta, **count_options)

@@ -70,12 +70,12 @@ FIELDS_BY_QUANTITY: dict[Quantity, tuple[tuple[str, ...], ...]] = {
 }
 """The fields that state the bound of each release: exactly one of the alternatives."""
 _INTEGER_FIELDS = ("max_rows", "max_groups", "num_coefficients")
-_LAPLACE_ONLY = (Quantity.QUANTILE, Quantity.COEFFICIENTS)
+_LAPLACE_QUANTITIES = (Quantity.QUANTILE, Quantity.COEFFICIENTS)
 """Releases whose programs use Laplace noise or the exponential mechanism."""
 _BOUND_FIELDS = frozenset(
     name for alternatives in FIELDS_BY_QUANTITY.values() for names in alternatives for name in names
 )
-PLAIN_PYTHON_ONLY = (Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS, Quantity.CLASSIFIER)
+PLAIN_PYTHON_QUANTITIES = (Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS, Quantity.CLASSIFIER)
 """Releases that only plain Python can express."""
 GROUP_QUANTITIES = (Quantity.GROUP_COUNTS, Quantity.GROUP_ROWS, Quantity.GROUP_SUMS, Quantity.GROUP_MEANS)
 """Releases of one number per group."""
@@ -365,7 +365,7 @@ class ReleaseSpec:
             problems.inside(0.0, 1.0, delta=self.delta)
         if self.noise is NoiseKind.GAUSSIAN and self.delta is None:
             problems.add("Gaussian noise needs a delta")
-        if self.noise is NoiseKind.GAUSSIAN and self.quantity in _LAPLACE_ONLY:
+        if self.noise is NoiseKind.GAUSSIAN and self.quantity in _LAPLACE_QUANTITIES:
             problems.add(f"the noise on a {self.quantity.value} is Laplace noise")
 
     def _check_values(self, problems: Problems) -> None:
@@ -421,7 +421,7 @@ class ReleaseSpec:
     def is_in_libraries(self) -> bool:
         """Return True unless plain Python alone can express the release."""
         is_weighted_quantile = self.quantity is Quantity.QUANTILE and self.threshold is not None
-        return not is_weighted_quantile and self.quantity not in PLAIN_PYTHON_ONLY
+        return not is_weighted_quantile and self.quantity not in PLAIN_PYTHON_QUANTITIES
 
     @property
     def is_in_every_library(self) -> bool:

@@ -91,7 +91,11 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
             "of bounds, max_partitions_contributed with max_contributions_per_partition; plain Python has the norm."
         ]
     if quantity in GROUP_QUANTITIES:
-        groups_sentence = common.PUBLIC_GROUPS_SENTENCE if spec.selection is None else with_selection.SELECTED
+        groups_sentence = (
+            common.PUBLIC_GROUPS_SENTENCE
+            if spec.selection is None
+            else with_selection.SELECTED_GROUPS_SENTENCE
+        )
         differences += [groups_sentence, common.describe_replacement(spec)]
     if quantity is Quantity.GROUP_MEANS:
         differences += [] if spec.noise is NoiseKind.GAUSSIAN else [common.SPLIT_MEANS_SENTENCE]

@@ -17,7 +17,7 @@ from dpcore.common.programs import Program, find_exact_sigma
 
 GEOMETRIC, LAPLACE, GAUSSIAN = "truncated geometric", "Laplace threshold", "Gaussian threshold"
 """Rules, as `dpcore.code.release_spec.GroupSelection` names them."""
-SELECTED = (
+SELECTED_GROUPS_SENTENCE = (
     "Groups are selected privately, by the users that keep them. A group that is not released is missing, whatever it "
     "holds. The budget of both parts together covers the list of released groups and their noisy amounts."
 )
@@ -68,7 +68,7 @@ def write_program(spec: ReleaseSpec, program: Program, library_name: str, requir
     """Write the program with a private selection of groups, for plain Python or OpenDP, or only why there is none."""
     selection, refusals = spec.selection, list_refusals(spec, program)
     assert selection is not None
-    body_text, differences = "", [SELECTED, common.describe_replacement(spec)]
+    body_text, differences = "", [SELECTED_GROUPS_SENTENCE, common.describe_replacement(spec)]
     if program is Program.OPENDP:
         differences.append(common.describe_gaussian_noise(spec))
     if not refusals:

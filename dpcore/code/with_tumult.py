@@ -94,7 +94,11 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
             "bounds, MaxGroupsPerID with MaxRowsPerGroupPerID; plain Python has the norm."
         ]
     if quantity in GROUP_QUANTITIES:
-        groups_sentence = common.PUBLIC_GROUPS_SENTENCE if spec.selection is None else with_selection.SELECTED
+        groups_sentence = (
+            common.PUBLIC_GROUPS_SENTENCE
+            if spec.selection is None
+            else with_selection.SELECTED_GROUPS_SENTENCE
+        )
         differences += [groups_sentence, common.describe_replacement(spec)]
     if quantity is Quantity.GROUP_SUMS:
         differences.append(

@@ -111,8 +111,8 @@ class ReleaseFacts:
     @property
     def guarantee(self) -> str:
         """Return the guarantee as ``epsilon = 0.1`` or ``epsilon = 0.1, delta = 0.000001``, rounded up."""
-        epsilon_text = f"epsilon = {format_rounded_up(self.epsilon)}"
-        return epsilon_text + (f", delta = {format_rounded_up(self.delta)}" if self.delta else "")
+        epsilon_phrase = f"epsilon = {format_rounded_up(self.epsilon)}"
+        return epsilon_phrase + (f", delta = {format_rounded_up(self.delta)}" if self.delta else "")
 
     @property
     def label(self) -> str:
@@ -361,7 +361,11 @@ _STEPS_BY_RELATIONS = {
     (Neighbours.REPLACE_VALUES, Neighbours.REPLACE_VALUES): 1,
 }
 _LARGEST_EXPONENT = 709.0
-_STRONGEST_FIRST = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER, Neighbours.REPLACE_VALUES)
+_STRONGEST_RELATIONS_FIRST = (
+    Neighbours.ADD_OR_REMOVE_USER,
+    Neighbours.REPLACE_USER,
+    Neighbours.REPLACE_VALUES,
+)
 
 
 def draw_mark() -> str:
@@ -445,7 +449,7 @@ class Ledger:
         # There always is one: every relation covers changed values.
         common_neighbours = next(
             common_neighbours
-            for common_neighbours in _STRONGEST_FIRST
+            for common_neighbours in _STRONGEST_RELATIONS_FIRST
             if all((facts.neighbours, common_neighbours) in _STEPS_BY_RELATIONS for facts in self.releases)
         )
         exact_epsilon, exact_delta = Fraction(0), Fraction(0)

@@ -37,14 +37,14 @@ class Program(enum.Enum):
     BEST = "best known mechanism"
 
 
-SPLITS_MEANS = (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
+MEAN_SPLITTING_PROGRAMS = (Program.PIPELINEDP, Program.TUMULT, Program.BIGQUERY)
 """Programs that divide the budget of a mean between a sum around the middle of the range and the number of rows. The
 others release two sums with one budget."""
 LARGEST_GAIN = 1.0 / math.sqrt(6.0)
 """Largest reduction of E|a + noise| and E|noise| by whole noise, against noise of real numbers at the same scale. The
 square of it is the largest reduction of variances. Laplace noise of scale b gains b - 1 / sinh(1 / b) in E|noise|
 and 2 b^2 - 1 / (2 sinh(1 / 2b)^2) in the variance. A discrete Gaussian gains less."""
-_WHOLE_COUNTS = (Program.OPENDP, Program.TUMULT, Program.BEST)
+_WHOLE_COUNT_PROGRAMS = (Program.OPENDP, Program.TUMULT, Program.BEST)
 """They draw whole noise for users and rows."""
 _PIPELINEDP_EXCESS = 5e-4
 """PipelineDP stops its search for sigma at 0.1 %; measured, it draws up to 0.05 % more than the exact noise."""
@@ -180,7 +180,7 @@ def find_noise(
     """
     if program is Program.BIGQUERY:
         return DrawnNoise(NoiseKind.LAPLACE, (num_aggregates + 1.0) / epsilon)
-    is_discrete = is_of_counts and program in _WHOLE_COUNTS
+    is_discrete = is_of_counts and program in _WHOLE_COUNT_PROGRAMS
     if noise_kind is NoiseKind.LAPLACE:
         return DrawnNoise(noise_kind, 1.0 / epsilon, is_discrete)
     assert delta is not None
@@ -224,7 +224,7 @@ def find_share_noise(
     accountant = Program.OPENDP if has_quantile and noise_kind is NoiseKind.GAUSSIAN else program
     undivided_noise = find_noise(accountant, noise_kind, epsilon, delta, num_aggregates=num_aggregates)
     scale_divisor = budget_share if undivided_noise.kind is NoiseKind.LAPLACE else math.sqrt(budget_share)
-    is_discrete = is_of_counts and program in _WHOLE_COUNTS
+    is_discrete = is_of_counts and program in _WHOLE_COUNT_PROGRAMS
     return DrawnNoise(undivided_noise.kind, undivided_noise.unit_scale / scale_divisor, is_discrete)
 
 

@@ -164,9 +164,9 @@ def refuse_reopened_marks(
     """
     with Problems() as problems:
         for relation in relations:
-            if line_number := rejects.find_reopened_mark(relation, should_stop, reads_all=reads_all):
+            if line_number := rejects.find_second_quotation(relation, should_stop, reads_all=reads_all):
                 location = f"line {line_number:,} of {shorten(relation.name)}"
-                problems.add(rejects.REOPENED_MESSAGE, location, QUOTES_REMEDY)
+                problems.add(rejects.SECOND_QUOTATION_MESSAGE, location, QUOTES_REMEDY)
 
 
 def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:

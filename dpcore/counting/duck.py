@@ -23,7 +23,7 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting import query
-from dpcore.counting.formats import MEMORY_SCHEME, File, build_file_system
+from dpcore.counting.formats import MEMORY_SCHEME, File, build_memory_file_system
 from dpcore.data.column_names import split_words
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _open_in_memory() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     connection = duckdb.connect(config={**_SETTINGS, "threads": "1", "temp_directory": ""})
-    connection.register_filesystem(build_file_system())
+    connection.register_filesystem(build_memory_file_system())
     connection.execute(_SET_UTC_SQL)
     connection.execute(f"SET allowed_directories = ['{MEMORY_SCHEME}://']")
     connection.execute("SET enable_external_access = false")
@@ -205,7 +205,7 @@ class Duck:
         self._use_connection(connection)
         if folder is None:
             return
-        self.connection.register_filesystem(build_file_system())
+        self.connection.register_filesystem(build_memory_file_system())
         allowed_sql = ", ".join(quote_literal(str(file_path)) for file_path in readable_files)
         execute = self.connection.execute
         execute(f"SET memory_limit = '{memory_limit}B'; SET temp_directory = {quote_literal(str(folder))}")

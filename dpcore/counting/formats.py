@@ -61,7 +61,7 @@ _memory_files: weakref.WeakValueDictionary[str, MemoryFile] = weakref.WeakValueD
 
 
 @functools.cache
-def build_file_system() -> Any:
+def build_memory_file_system() -> Any:
     """Return the fsspec file system of all files in memory, through which DuckDB reads them."""
     import fsspec
 
@@ -188,7 +188,7 @@ def _refuse_unreadable(display_name: str) -> Iterator[None]:
 
 
 def _is_workbook(file: File, start_bytes: bytes) -> bool:
-    """Return True if a ZIP archive has Excel's folder; if it is damaged, find_verdict by the bytes of its beginning."""
+    """Return True if a ZIP archive has Excel's folder; if it is damaged, judge by the bytes of its beginning."""
     try:
         with file.open("rb") as stream, zipfile.ZipFile(stream) as zip_archive:
             return any(member_name.startswith("xl/") for member_name in zip_archive.namelist())

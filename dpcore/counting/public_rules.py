@@ -37,12 +37,12 @@ def find_period(dates: Any, periods: Periods) -> Value:
     divisor, first_day = {"day": (1, 0), "month": (100, 1), "year": (10_000, 101)}.get(periods.noun, (1, -1))
     inside_mask = (day_numbers >= edge_days[0]) & (day_numbers < edge_days[-1])
     if all(edge_day % divisor == first_day for edge_day in edge_days):
-        period_numbers: Any = day_numbers // divisor
+        unmasked_period_numbers: Any = day_numbers // divisor
         # Not 30 February, which is no day of a person that the price knows.
-        inside_mask &= period_numbers.isin([edge_day // divisor for edge_day in edge_days[:-1]])
+        inside_mask &= unmasked_period_numbers.isin([edge_day // divisor for edge_day in edge_days[:-1]])
     else:  # The expression of the day stands in the SQL twice for every period.
-        period_numbers = day_numbers.bucket(edge_days, closed="left", close_extreme=False)
-    return inside_mask.ifelse(period_numbers.cast("int64"), ibis.null("int64"))
+        unmasked_period_numbers = day_numbers.bucket(edge_days, closed="left", close_extreme=False)
+    return inside_mask.ifelse(unmasked_period_numbers.cast("int64"), ibis.null("int64"))
 
 
 def count_outside(table: Table, periods: Periods) -> Table:

@@ -36,7 +36,7 @@ _MESSAGES_BY_REASON = {
     "LINE SIZE OVER MAXIMUM": LONG_LINE,
     "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", QUOTES_REMEDY),
 }
-REOPENED_MESSAGE = "a field has a second quotation behind a closed one"
+SECOND_QUOTATION_MESSAGE = "a field has a second quotation behind a closed one"
 _CHUNK_BYTES = 8_000_000
 _SECOND_QUOTATION_PATTERN = re.compile(rb'" +"')
 _QUOTED_PATTERN = re.compile(r' *"(?:[^"]|"")*"( +")?')
@@ -186,7 +186,7 @@ def report_rejected(
     return True
 
 
-def find_reopened_mark(
+def find_second_quotation(
     relation: Relation, should_stop: ShouldStop | None = None, *, reads_all: bool = True
 ) -> int:
     """Return the number of the first line of the first record with a field like ``"a" "b"``; 0 if there is none.

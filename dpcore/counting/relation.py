@@ -187,7 +187,7 @@ def _write_rows_sql(
 
 
 def convert_to_arrow(table: Table) -> pa.Table:
-    """Return a table in memory as an Arrow table for DuckDB; an empty cell is null."""
+    """Return a table as Arrow texts for DuckDB, in columns x0, x1 …, with row numbers; an empty cell is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

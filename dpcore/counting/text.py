@@ -102,8 +102,8 @@ def read_table(content: bytes, name: str, stated_separator: str = "") -> Table:
     _note_comments(file_text, num_skipped, header_cells, notes)
     memory_file = formats.MemoryFile(table_bytes)
     relation = Relation(memory_file, name, FileKind.TEXT, tuple(names), delimiter=separator)
-    if b'"' in table_bytes and (line_number := rejects.find_reopened_mark(relation)):
-        problems.add(rejects.REOPENED_MESSAGE, f"line {num_skipped + line_number:,}", QUOTES_REMEDY)
+    if b'"' in table_bytes and (line_number := rejects.find_second_quotation(relation)):
+        problems.add(rejects.SECOND_QUOTATION_MESSAGE, f"line {num_skipped + line_number:,}", QUOTES_REMEDY)
     frame = _read_rows(relation, num_skipped, problems, notes)
     first_lines, lines_per_record, blank_line_numbers = _find_record_lines(table_bytes, separator, len(names))
     first_lines = first_lines + num_skipped

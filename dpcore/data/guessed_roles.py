@@ -208,7 +208,7 @@ def _may_be_values(table: Table, column_name: str) -> bool:
     return bool(has_numbers_alone) or says_yes_and_no(table, column_name)
 
 
-_ANSWERS = frozenset((*YES_WORDS, *NO_WORDS, "1", "0", "1.0", "0.0"))
+_YES_NO_CELLS = frozenset((*YES_WORDS, *NO_WORDS, "1", "0", "1.0", "0.0"))
 _MIN_ANSWER_SHARE = 0.8
 """Below 1, so that another cell is refused with its line, and does not change in silence which column is proposed."""
 
@@ -217,7 +217,7 @@ def says_yes_and_no(table: Table, column_name: str) -> bool:
     """Return True if at least 80 % of the filled first cells say yes or no, or 1 or 0, and two answers occur."""
     first_cells = table.frame[column_name].iloc[:_NUM_SAMPLED].str.lower()
     filled_cells = first_cells[first_cells != ""]
-    answer_cells = filled_cells[filled_cells.isin(_ANSWERS)]
+    answer_cells = filled_cells[filled_cells.isin(_YES_NO_CELLS)]
     return answer_cells.nunique() > 1 and len(answer_cells) >= _MIN_ANSWER_SHARE * len(filled_cells)
 
 

@@ -21,8 +21,14 @@ _PEOPLE_WORDS = split_words(
     "respondents workers contributors players students buyers reviewers raters employees"
 )
 _IDENTIFYING_WORDS = split_words("id uid name key no nr number num code hash hashed pseudonym login of the e")
-_SIDES = ["sender receiver recipient", "caller callee", "payer payee", "follower followee", "buyer seller"]
-_EACH_A_PERSON = tuple(map(split_words, _SIDES))
+_SIDE_WORDS = [
+    "sender receiver recipient",
+    "caller callee",
+    "payer payee",
+    "follower followee",
+    "buyer seller",
+]
+_SIDE_WORD_SETS = tuple(map(split_words, _SIDE_WORDS))
 """Words of columns that name different people of one row."""
 _ATTRIBUTE_WORDS = split_words(
     "age agent type kind class tier level segment category group gender sex race language locale country city state "
@@ -99,7 +105,7 @@ def list_other_user_columns(column_names: Sequence[str], used_columns: Sequence[
 
 def find_two_people(columns: Sequence[str]) -> tuple[str, str] | None:
     """Return two columns that name different people of one row, such as sender and receiver; None if there are none."""
-    for words in _EACH_A_PERSON:
+    for words in _SIDE_WORD_SETS:
         columns_by_word = {word: column for column in columns for word in set(split_name(column)) & words}
         if len(set(columns_by_word.values())) > 1:
             first_column, second_column = sorted(set(columns_by_word.values()), key=columns.index)[:2]

@@ -27,7 +27,7 @@ from dpcore.common.parameters import Option
 from dpcore.contributions import FloatArray
 
 FloatOrArray = float | FloatArray
-_ABOVE_ZERO = ("epsilon", "delta", "owners", "records", "records_per_unit")
+_POSITIVE_FIELDS = ("epsilon", "delta", "owners", "records", "records_per_unit")
 
 
 class ProtectedPart(enum.Enum):
@@ -92,7 +92,7 @@ class Collaboration:
             for field in fields(self):
                 field_values = np.asarray(getattr(self, field.name), dtype=np.float64)
                 object.__setattr__(self, field.name, field_values)
-                if field.name in _ABOVE_ZERO and not np.all(field_values > 0.0):
+                if field.name in _POSITIVE_FIELDS and not np.all(field_values > 0.0):
                     problems.add(f"{field.name} must be above 0")
                 elif not np.all(field_values >= 0.0):
                     problems.add(f"{field.name} must be at least 0")

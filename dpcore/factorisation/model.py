@@ -233,8 +233,8 @@ class FactorModel:
     rating_range: RatingRange
 
     @property
-    def learned_coordinates(self) -> FloatArray:
-        """Return the item vectors without the offset coordinate, and with the own coordinate where there is one."""
+    def coordinates_without_level(self) -> FloatArray:
+        """Return the item vectors without the first, offset coordinate, if any; the constant own coordinate stays."""
         return self.item_vectors[:, int(self.settings.offset_coordinate > 0.0) :]
 
     def solve_user_vectors(self, own_ratings: Ratings) -> FloatArray:

@@ -122,7 +122,7 @@ RARE_OR_POPULAR = "On the two rarest fifths larger μ are better, on the most po
 FURTHER_GAIN = "Adaptive weights further improve on tail sampling, at every ε and on every fifth"
 BETTER_THAN_TAIL = "Adaptive weights improve on tail sampling on all but the most popular fifth"
 
-ERROR_OVER_EPSILON = PaperFigure(
+ERROR_OVER_EPSILON_FIGURE = PaperFigure(
     "krichene-figure-1",
     "Krichene et al. 2023",
     "Figure 1",
@@ -154,8 +154,8 @@ ERROR_OVER_EPSILON = PaperFigure(
         ),
     ),
 )
-ERROR_OVER_EXPONENT = _derive_figure(
-    ERROR_OVER_EPSILON,
+ERROR_OVER_EXPONENT_FIGURE = _derive_figure(
+    ERROR_OVER_EPSILON_FIGURE,
     "Figure 3",
     "error of a recommender over the exponent μ",
     "In the paper 1/4 to 1/2 is best and 1 clearly worse; here small μ are best, on MovieLens 1M 1/8 to 1/4, and 1/2 "
@@ -187,8 +187,8 @@ ERROR_OVER_EXPONENT = _derive_figure(
         ),
     ),
 )
-ERROR_OVER_FIFTHS = _derive_figure(
-    ERROR_OVER_EPSILON,
+ERROR_OVER_FIFTHS_FIGURE = _derive_figure(
+    ERROR_OVER_EPSILON_FIGURE,
     "Figure 4",
     "error by popularity of the item",
     "In the paper, and on MovieLens 1M, larger μ are better on the two rarest fifths. Here 1/4 beats 1/2 there.",
@@ -207,8 +207,8 @@ ERROR_OVER_FIFTHS = _derive_figure(
         Claim(BETTER_THAN_TAIL, "section 5", lambda c: (c["adaptive"] < c["tail"])[:4].all()),
     ),
 )
-RECALL_OVER_EPSILON = _derive_figure(
-    ERROR_OVER_EPSILON,
+RECALL_OVER_EPSILON_FIGURE = _derive_figure(
+    ERROR_OVER_EPSILON_FIGURE,
     "Figure 2",
     "recall of a recommender over ε, implicit feedback",
     "In the paper, with 17 times as many users, adaptive weights are best at every ε. Here they are by gradient steps "
@@ -229,8 +229,8 @@ RECALL_OVER_EPSILON = _derive_figure(
         ),
     ),
 )
-NEAREST_OVERLAP = _derive_figure(
-    ERROR_OVER_FIFTHS,
+NEAREST_OVERLAP_FIGURE = _derive_figure(
+    ERROR_OVER_FIFTHS_FIGURE,
     "Figure 11",
     "nearest items in common with the model without privacy",
     "At ε = 20 adaptive weights share more than tail sampling on all fifths but the most popular one. At ε = 1 both "
@@ -252,11 +252,11 @@ NEAREST_OVERLAP = _derive_figure(
     ),
 )
 FIGURES = (
-    ERROR_OVER_EPSILON,
-    ERROR_OVER_EXPONENT,
-    ERROR_OVER_FIFTHS,
+    ERROR_OVER_EPSILON_FIGURE,
+    ERROR_OVER_EXPONENT_FIGURE,
+    ERROR_OVER_FIFTHS_FIGURE,
     _derive_figure(
-        ERROR_OVER_FIFTHS,
+        ERROR_OVER_FIFTHS_FIGURE,
         "Figure 9",
         "what adaptive weights gain over tail sampling, by popularity",
         "The paper's gains ask for a tail baseline that is damped less. Norms of user vectors of at most c damp like "
@@ -280,9 +280,9 @@ FIGURES = (
             ),
         ),
     ),
-    RECALL_OVER_EPSILON,
+    RECALL_OVER_EPSILON_FIGURE,
     _derive_figure(
-        ERROR_OVER_FIFTHS,
+        ERROR_OVER_FIFTHS_FIGURE,
         "Figure 4 (b)",
         "recall by popularity of the item, implicit feedback",
         "As in the paper, larger μ are better on the rare fifths and worse on the most popular one. Adaptive weights "
@@ -304,7 +304,7 @@ FIGURES = (
         ),
     ),
     _derive_figure(
-        ERROR_OVER_FIFTHS,
+        ERROR_OVER_FIFTHS_FIGURE,
         "Figure 9 (b)",
         "what adaptive weights recall more than tail sampling, by popularity",
         "In the paper they recall more on every fifth. So it is here at ε = 20, and at ε = 1 on all fifths but the "
@@ -321,7 +321,7 @@ FIGURES = (
         ),
     ),
     _derive_figure(
-        RECALL_OVER_EPSILON,
+        RECALL_OVER_EPSILON_FIGURE,
         "Figure 7",
         "recall over ε, a catalogue of songs",
         "In the paper, with 57 times as many users, adaptive weights are best at every ε; here at ε = 5 and 10. At "
@@ -333,7 +333,7 @@ FIGURES = (
         claims=(MORE_RECALL,),
     ),
     _derive_figure(
-        ERROR_OVER_EXPONENT,
+        ERROR_OVER_EXPONENT_FIGURE,
         "Figure 10",
         "recall over the exponent μ, implicit feedback",
         "In the paper μ = 1/4 is best. Here all μ up to 1/4 lie within each other's intervals, by both algorithms, and "
@@ -362,9 +362,9 @@ FIGURES = (
             ),
         ),
     ),
-    NEAREST_OVERLAP,
+    NEAREST_OVERLAP_FIGURE,
     _derive_figure(
-        NEAREST_OVERLAP,
+        NEAREST_OVERLAP_FIGURE,
         "Table 3",
         "how alike the six nearest items are",
         "In the paper tail sampling finds fewer films of the same kind than adaptive weights or no privacy, above all "

@@ -40,7 +40,7 @@ class Algorithm(Option):
 
 
 GENERATED, OF_DATA = ("source", (RatingSource.GENERATED,)), ("source", (RatingSource.DATA,))
-DESCENT = ("algorithm", (Algorithm.DESCENT,))
+IF_DESCENT = ("algorithm", (Algorithm.DESCENT,))
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,11 @@ class FactorisationParameters(Parameters):
     """Public, by design. Higher ratings are lowered to it."""
     algorithm: Algorithm = public.choice(Algorithm.STATISTICS, "Algorithm")
     """Least squares from noisy sums (DPALS), or noisy steps with clipped gradients (DPSGD)."""
-    steps: int = public.number(2, "Steps per sweep", (1, 50), name="the number of steps", only_with=DESCENT)
+    steps: int = public.number(
+        2, "Steps per sweep", (1, 50), name="the number of steps", only_with=IF_DESCENT
+    )
     """Each costs budget."""
-    gradient_bound: float = of_data.number(1.0, "Gradient bound Γ", (1e-6, 1e9), only_with=DESCENT)
+    gradient_bound: float = of_data.number(1.0, "Gradient bound Γ", (1e-6, 1e9), only_with=IF_DESCENT)
     """The largest residual, in the ratings' unit, whose gradient is not clipped."""
     max_items: int = of_data.number(
         100, "Items per user, k", (1, 10**6), name="items per user", step=10, width=150, place=LINE

@@ -361,7 +361,7 @@ def compare_neighbours(
     """Compute which share of each item's nearest items is the same under two sets of vectors, shape of ``item_codes``.
 
     Args:
-        vectors: Of all items, shape (num_items, d); `FactorModel.learned_coordinates` of a model.
+        vectors: Of all items, shape (num_items, d); `FactorModel.coordinates_without_level` of a model.
         reference_vectors: Likewise, with a d of their own.
         item_codes: Which items.
         num_neighbours: How many are nearest.

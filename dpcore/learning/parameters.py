@@ -55,7 +55,7 @@ class CapUnit(Option):
 BIAS_TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
 """The bounds on the bias in the order of the list."""
 NAME_BY_TERM = {term: f"{term.title} ({term.way_numerals})" for term in BIAS_TERMS}
-NEEDS_VARIANCE = tuple(term for term in BIAS_TERMS if term.needs_variance)
+TERMS_WITH_VARIANCE = tuple(term for term in BIAS_TERMS if term.needs_variance)
 
 
 # Of the public fields, bias, privacy term and constants describe the learner and the theorem, which are fixed before
@@ -76,7 +76,7 @@ class LearningParameters(Parameters):
         format="%.3f",
         width=150,
         place=LINE,
-        enabled_with=("bias", NEEDS_VARIANCE),
+        enabled_with=("bias", TERMS_WITH_VARIANCE),
     )
     """Variance of the expected loss between users. 0: users are alike; 1/4: nothing is known."""
     privacy_form: PrivacyForm = public.choice(PrivacyForm.QUADRATIC, "Privacy term F")
@@ -170,5 +170,5 @@ class LearningParameters(Parameters):
         )
 
 
-NOT_ABOUT_DATA = parameters.list_fields_beside_data(LearningParameters)
+FIELDS_BESIDE_DATA = parameters.list_fields_beside_data(LearningParameters)
 """Fields that do not change the answer for the data."""

@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts
+from dpcore.contributions import ContributionHistogram, FloatArray, NumSizes
 from dpcore.mean.user_sums import UserSums
 
 EVERY_PIECE_ARGUMENT = "every piece between two neighbouring sizes was looked at, with its turning point"
@@ -107,7 +107,7 @@ class BoundCurve:
     """
 
     histogram: ContributionHistogram
-    compute_error: Callable[[FloatArray, SizeCounts], FloatArray]
+    compute_error: Callable[[FloatArray, NumSizes], FloatArray]
     numerators: Numerators
 
     def compute_errors(self, bounds: FloatArray) -> FloatArray:
@@ -131,9 +131,9 @@ class BoundCurve:
         sizes = self.histogram.sizes
         squared_errors = np.empty(sizes.size)
         for size_slice in self.histogram.blocks:
-            num_sizes_up_to = slice(size_slice.start + 1, size_slice.stop + 1)
+            num_distinct_up_to = slice(size_slice.start + 1, size_slice.stop + 1)
             squared_errors[size_slice] = self.compute_error(
-                sizes[size_slice].astype(np.float64), num_sizes_up_to
+                sizes[size_slice].astype(np.float64), num_distinct_up_to
             )
         return squared_errors
 
@@ -316,15 +316,15 @@ class CountsOnly(CountsModel):
         """
         return UserSums.from_histogram(self.histogram, self._effective_sizes)
 
-    def _user_sums_at(self, h: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> UserSums:
+    def _user_sums_at(self, h: FloatArray, num_distinct_up_to: NumSizes | None = None) -> UserSums:
         """Return the sums over the users at or below each bound, and above it.
 
-        ``num_sizes_up_to`` is the number of sizes at or below each bound; None to look it up here.
+        ``num_distinct_up_to`` is the number of sizes at or below each bound; None to look it up here.
         """
         size_indices = (
             np.searchsorted(self.histogram.sizes, h, side="right")
-            if num_sizes_up_to is None
-            else num_sizes_up_to
+            if num_distinct_up_to is None
+            else num_distinct_up_to
         )
         return self._user_sums.take(size_indices)
 
@@ -341,10 +341,10 @@ class CountsOnly(CountsModel):
         nu = user_sums.excess(h) / n / (user_sums.effective_below + user_sums.users_above * effective_size)
         return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * effective_size)
 
-    def measure_smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def measure_smooth(self, thresholds: FloatArray, num_distinct_up_to: NumSizes | None = None) -> MeanError:
         """Return the error of the weights min(t, p + nu x) that are constant from h rows on."""
         h = np.asarray(thresholds, dtype=np.float64)
-        user_sums = self._user_sums_at(h, num_sizes_up_to)
+        user_sums = self._user_sums_at(h, num_distinct_up_to)
         n, rho = float(self.histogram.num_rows), self.user_share
         nu, t = self._weight_coefficients(h, user_sums)
 
@@ -368,10 +368,10 @@ class CountsOnly(CountsModel):
         nu, t = self._weight_coefficients(h, self._user_sums_at(h))
         return float(nu), float(t)
 
-    def measure_capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def measure_capped(self, caps: FloatArray, num_distinct_up_to: NumSizes | None = None) -> MeanError:
         """Return the error of a cap that keeps at most h rows of each user, drawn at random."""
         h = np.asarray(caps, dtype=np.float64)
-        user_sums = self._user_sums_at(h, num_sizes_up_to)
+        user_sums = self._user_sums_at(h, num_distinct_up_to)
         n, rho = float(self.histogram.num_rows), self.user_share
         cut_shares = user_sums.excess(h) / n  # 1 - n_h / n
         kept_rows = user_sums.rows_below + h * user_sums.users_above

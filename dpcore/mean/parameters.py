@@ -25,7 +25,7 @@ from dpcore.common.parameters import (
     range_end,
 )
 from dpcore.common.privacy import Disclosure
-from dpcore.common.programs import SPLITS_MEANS, Program
+from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS, Program
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, public_counts
@@ -146,7 +146,7 @@ class MeanParameters(Parameters):
 
     def _check_together(self, range_problems: Problems) -> None:
         """Add problems of fields together: range, sigma^2 for it, and a program that cannot clamp users."""
-        if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS:
+        if self.clamp is Clamp.USERS and self.program in MEAN_SPLITTING_PROGRAMS:
             range_problems.add(
                 f"{self.program.value} cannot clamp users' deviations",
                 remedy="Choose OpenDP or plain Python, or clamp rows",

@@ -26,7 +26,7 @@ from typing import Any
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.common.programs import SPLITS_MEANS, Program
+from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS, Program
 from dpcore.common.strict_json import certificate_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.mean import public_counts
@@ -63,7 +63,7 @@ class ReleasedSums(enum.Enum):
 
 def choose_released_sums(program: Program) -> ReleasedSums:
     """Choose the sums that a program releases: `CENTRED_SPLIT` if it splits the budget, else `PAIR`."""
-    return ReleasedSums.CENTRED_SPLIT if program in SPLITS_MEANS else ReleasedSums.PAIR
+    return ReleasedSums.CENTRED_SPLIT if program in MEAN_SPLITTING_PROGRAMS else ReleasedSums.PAIR
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Option
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts
+from dpcore.contributions import ContributionHistogram, FloatArray, NumSizes
 from dpcore.mean.models import (
     BoundCurve,
     BoundOptimum,
@@ -124,16 +124,16 @@ class Population(CountsModel):
         """Return the sum of s^2 over the users of the first k sizes, for k = 0 .. K, shape (K + 1,)."""
         return prefix_sums(self.histogram.sizes.astype(np.float64) ** 2 * self.histogram.users)
 
-    def measure_smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def measure_smooth(self, thresholds: FloatArray, num_distinct_up_to: NumSizes | None = None) -> MeanError:
         """Return the error if a user with s rows weighs as much as one with min(h, s)."""
         losses = weights.smooth_losses(self._effective_sizes, self._effective_sizes.convert(thresholds))
         sampling_variances = self.value_variance * losses.squared_weights
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * losses.largest_weight**2)
 
-    def measure_capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def measure_capped(self, caps: FloatArray, num_distinct_up_to: NumSizes | None = None) -> MeanError:
         """Return the error of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
         h = np.asarray(caps, dtype=np.float64)
-        k = self.histogram.count_sizes_up_to(h) if num_sizes_up_to is None else num_sizes_up_to
+        k = self.histogram.count_sizes_up_to(h) if num_distinct_up_to is None else num_distinct_up_to
         rows_below, num_users_above, _ = self.histogram.compute_sums_after(k)
         kept_rows = rows_below + h * num_users_above
         scaled_square_sum = self._squares_below[k] / kept_rows + h * (h / kept_rows) * num_users_above

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import require
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, NumSizes, suffix_sums
 from dpcore.dataset import Dataset, Values
 from dpcore.mean.models import BoundCurve, BoundOptimum, MeanError, Numerators
 from dpcore.mean.user_sums import prefix_sums
@@ -281,24 +281,28 @@ class KnownValues:
     table_values: TableValues
     unit_noise_variance: float
 
-    def measure_smooth(self, thresholds: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def measure_smooth(self, thresholds: FloatArray, num_distinct_up_to: NumSizes | None = None) -> MeanError:
         """Return the error of smooth weights, which draw no rows: a user with s rows weighs min(h, s)."""
-        _, kept_rows, shifts, t = self._measure_shifts(thresholds, num_sizes_up_to)
+        _, kept_rows, shifts, t = self._measure_shifts(thresholds, num_distinct_up_to)
         return MeanError(np.zeros(kept_rows.shape), self.unit_noise_variance * t**2, shifts)
 
-    def measure_capped(self, caps: FloatArray, num_sizes_up_to: SizeCounts | None = None) -> MeanError:
+    def measure_capped(self, caps: FloatArray, num_distinct_up_to: NumSizes | None = None) -> MeanError:
         """Return the error of caps that keep at most h rows of each user, drawn at random."""
-        k, kept_rows, shifts, t = self._measure_shifts(caps, num_sizes_up_to)
+        k, kept_rows, shifts, t = self._measure_shifts(caps, num_distinct_up_to)
         variance_sums = self.table_values.variances_above[k] - caps * self.table_values.row_variances_above[k]
         sampling_variances = np.asarray(t * (np.maximum(variance_sums, 0.0) / kept_rows))
         return MeanError(sampling_variances, self.unit_noise_variance * t**2, shifts)
 
     def _measure_shifts(
-        self, bounds: FloatArray, num_sizes_up_to: SizeCounts | None
-    ) -> tuple[SizeCounts, FloatArray, FloatArray, FloatArray]:
+        self, bounds: FloatArray, num_distinct_up_to: NumSizes | None
+    ) -> tuple[NumSizes, FloatArray, FloatArray, FloatArray]:
         """Return four arrays by bound: number of sizes up to it, kept rows, shift, and t, the largest weight."""
         table_values = self.table_values
-        k = table_values.histogram.count_sizes_up_to(bounds) if num_sizes_up_to is None else num_sizes_up_to
+        k = (
+            table_values.histogram.count_sizes_up_to(bounds)
+            if num_distinct_up_to is None
+            else num_distinct_up_to
+        )
         rows_below, num_users_above, _ = table_values.histogram.compute_sums_after(k)
         kept_rows = rows_below + bounds * num_users_above
         shifts = (table_values.row_distances_below[k] + bounds * table_values.distances_above[k]) / kept_rows

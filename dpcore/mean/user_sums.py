@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.contributions import ContributionHistogram, FloatArray, SizeCounts, excess_sums, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, NumSizes, excess_sums, suffix_sums
 
 
 def prefix_sums(terms: FloatArray) -> FloatArray:
@@ -62,7 +62,7 @@ class UserSums:
         """Return the rows that a cap at h cuts; all terms have one sign, as in `ContributionHistogram.excess`."""
         return np.asarray((self.next_sizes - h) * self.users_above + self.excess_at_next)
 
-    def take(self, num_sizes: SizeCounts) -> UserSums:
+    def take(self, num_sizes: NumSizes) -> UserSums:
         """Return the sums for the given numbers of sizes at or below."""
         return UserSums(*(sums_per_num_sizes[num_sizes] for sums_per_num_sizes in vars(self).values()))
 

@@ -203,10 +203,10 @@ class WeightedRows:
         with Problems() as problems:
             problems.between(1.0, MAX_SIZE, threshold=threshold)
         self.problem, self.threshold = problem, float(threshold)
-        self.values, num_sizes_up_to, num_rows = problem._sorted_values
+        self.values, num_distinct_up_to, num_rows = problem._sorted_values
         self.kept_rows = float(problem.kept_rows(threshold))
         row_weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[
-            num_sizes_up_to
+            num_distinct_up_to
         ] * num_rows
         weighted_values = row_weights * self.values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
@@ -253,11 +253,11 @@ class WeightedRows:
         )
         return RangeChoice(lower, upper, self.threshold, clamping, bounding, noise, error, certificate)
 
-    def compute_weight_above(self, centred_end: float) -> float:
+    def compute_weight_share_above(self, centred_end: float) -> float:
         """Return the share of all weight of the rows whose centred value is above ``centred_end``."""
         return float(self._weights_above[np.searchsorted(self.values, centred_end, side="right")])
 
-    def compute_weight_below(self, centred_end: float) -> float:
+    def compute_weight_share_below(self, centred_end: float) -> float:
         """Return the share of all weight of the rows whose centred value is below ``centred_end``."""
         return float(self._weights_below[np.searchsorted(self.values, centred_end, side="left")])
 
@@ -307,7 +307,7 @@ def _solve_range(
         )
 
     # All weights sum to 1: with half of it beyond either end, L and U meet at the median.
-    max_weight = 0.5 if fixed_lower is None else weighted_rows.compute_weight_above(fixed_lower)
+    max_weight = 0.5 if fixed_lower is None else weighted_rows.compute_weight_share_above(fixed_lower)
     low_weight, high_weight = 0.0, max_weight
     # Step 1. Invariant: the condition is negative at the left weight and non-negative at the right one. It rises in the
     # weight, as more is cut off and the width shrinks.

@@ -121,13 +121,13 @@ class KeptRows:
     ) -> KeptRows:
         """Measure what bounds keep, by the model of users of the problem of a mean of the same values."""
         lower, width = clamped_values.lower, problem.value_bound
-        shares = (np.clip(values.values, lower, clamped_values.upper) - lower) / width
-        deviations = np.zeros(shares.shape)
+        value_shares = (np.clip(values.values, lower, clamped_values.upper) - lower) / width
+        share_stds = np.zeros(value_shares.shape)
         if values.standard_deviations is not None:
             inside_mask = (values.values >= lower) & (values.values <= clamped_values.upper)
-            deviations = np.where(inside_mask, values.standard_deviations / width, 0.0)
+            share_stds = np.where(inside_mask, values.standard_deviations / width, 0.0)
         mean_error, square_error, sum_error = (
-            _measure_moment(problem, values, shares, deviations, factors, bounds)
+            _measure_moment(problem, values, value_shares, share_stds, factors, bounds)
             for factors in ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
         )
         mean_variances, square_variances = mean_error.sampling_variance, square_error.sampling_variance
@@ -208,23 +208,23 @@ class KeptRows:
 def _measure_moment(
     problem: MeanProblem,
     values: Values,
-    shares: FloatArray,
-    deviations: FloatArray,
+    value_shares: FloatArray,
+    share_stds: FloatArray,
     factors: tuple[float, float],
     bounds: FloatArray,
 ) -> MeanError:
-    """Measure the mean of a t + b t^2 among kept rows about 0, for the factors a and b, whose sum is the largest value.
+    """Measure the mean of a t + b t^2 among kept rows about 0, with t a value as a share of the range.
 
-    ``deviations`` are those of the rows of an entry from its share t: squares scatter as those of normal values.
+    ``factors`` are a and b, whose sum is the largest value. ``share_stds`` are standard deviations of the rows of an
+    entry about its t: squares scatter as those of normal values.
     """
     a, b = factors
-    moment_values = a * shares + b * (shares**2 + deviations**2)
-    moment_deviations = deviations * np.sqrt((a + 2.0 * b * shares) ** 2 + 2.0 * (b * deviations) ** 2)
-    has_deviations = values.standard_deviations is not None
+    moment_values = a * value_shares + b * (value_shares**2 + share_stds**2)
+    moment_stds = share_stds * np.sqrt((a + 2.0 * b * value_shares) ** 2 + 2.0 * (b * share_stds) ** 2)
     moment_column = replace(
         values,
         values=moment_values,
-        standard_deviations=moment_deviations if has_deviations else None,
+        standard_deviations=None if values.standard_deviations is None else moment_stds,
         bins=None,
     )
     clamped_values, table_values = clamp(moment_column, 0.0, a + b), None

@@ -238,16 +238,16 @@ def _find_threshold_for_weight(histogram: ContributionHistogram, largest_weight:
     """Return h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
     sizes = histogram.sizes.astype(np.float64)
     # h / n_h rises with h, so that its values at the sizes are in order.
-    num_sizes_up_to = int(np.searchsorted(sizes / histogram.kept_rows(sizes), largest_weight, side="left"))
-    if num_sizes_up_to == 0:
+    num_distinct_up_to = int(np.searchsorted(sizes / histogram.kept_rows(sizes), largest_weight, side="left"))
+    if num_distinct_up_to == 0:
         return float(sizes[0])
-    if num_sizes_up_to == sizes.size:
+    if num_distinct_up_to == sizes.size:
         return float(sizes[-1])
-    rows_below, num_users_above, _ = histogram.compute_sums_at(float(sizes[num_sizes_up_to - 1]))
+    rows_below, num_users_above, _ = histogram.compute_sums_at(float(sizes[num_distinct_up_to - 1]))
     remaining_weight = 1.0 - largest_weight * float(num_users_above)
     threshold = (
         largest_weight * float(rows_below) / remaining_weight
         if remaining_weight > 0.0
-        else float(sizes[num_sizes_up_to])
+        else float(sizes[num_distinct_up_to])
     )
-    return float(np.clip(threshold, sizes[num_sizes_up_to - 1], sizes[num_sizes_up_to]))
+    return float(np.clip(threshold, sizes[num_distinct_up_to - 1], sizes[num_distinct_up_to]))

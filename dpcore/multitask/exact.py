@@ -127,12 +127,12 @@ class _DualPoint(NamedTuple):
         return float(self.user_loads.max()) / self.objective - 1.0
 
 
-def _evaluate_dual(graph: TaskGraph, task_costs: FloatArray, user_shares: FloatArray) -> _DualPoint | None:
+def _evaluate_dual(graph: TaskGraph, bound_factors: FloatArray, user_shares: FloatArray) -> _DualPoint | None:
     """Compute the dual objective, tasks' squared weights and users' loads at shares; None if a task has no share."""
     task_shares = graph.sum_by_task(user_shares)
     if not np.all(task_shares > 0.0):
         return None
-    dual_terms = np.sqrt(task_costs * task_shares)
+    dual_terms = np.sqrt(bound_factors * task_shares)
     squared_weights = dual_terms / task_shares
     user_loads = graph.sum_by_user(squared_weights)
     return _DualPoint(user_shares, float(dual_terms.sum()), squared_weights, user_loads)
@@ -140,7 +140,7 @@ def _evaluate_dual(graph: TaskGraph, task_costs: FloatArray, user_shares: FloatA
 
 def _ascend_dual(
     graph: TaskGraph,
-    task_costs: FloatArray,
+    bound_factors: FloatArray,
     first_shares: FloatArray,
     tolerance: float,
     step_counter: StepCounter,
@@ -150,13 +150,13 @@ def _ascend_dual(
     Ends earlier at the watch's step limit, on a stop, or where float64 allows no more progress; returns the best
     point.
     """
-    best_point = _evaluate_dual(graph, task_costs, first_shares)
+    best_point = _evaluate_dual(graph, bound_factors, first_shares)
     assert best_point is not None
     step_power = FIRST_STEP_POWER
     while best_point.gap > tolerance and step_counter.take_step(best_point.gap):
         load_ratios = best_point.user_loads / best_point.objective
         raised_shares = best_point.user_shares * np.exp(step_power * np.log(load_ratios))
-        trial_point = _evaluate_dual(graph, task_costs, raised_shares / raised_shares.sum())
+        trial_point = _evaluate_dual(graph, bound_factors, raised_shares / raised_shares.sum())
         # Near the top S moves by less than its rounding: a strict comparison would end the ascent too early.
         if trial_point is not None and trial_point.objective >= best_point.objective * (1.0 - 1e-14):
             best_point, step_power = trial_point, min(step_power * STEP_POWER_GROWTH, MAX_STEP_POWER)
@@ -239,16 +239,18 @@ def find_best_task_weights(
     """
     graph = problem.graph
     step_counter = StepCounter(tolerance, progress, should_stop)
-    task_costs = problem.unclipped_costs
+    bound_factors = problem.unclipped_bound_factors
     # Equation 11 is the first guess of who is heavy.
-    user_codes = _choose_first_set(graph, graph.sum_by_user(np.sqrt(task_costs / problem.graph.task_sizes)))
+    user_codes = _choose_first_set(
+        graph, graph.sum_by_user(np.sqrt(bound_factors / problem.graph.task_sizes))
+    )
     user_shares = np.full(user_codes.size, 1.0 / user_codes.size)
     final_tolerance = tolerance / 2.0
     round_tolerance = max(0.1, final_tolerance)
     smallest_gap, num_idle_rounds = np.inf, 0
     while True:
         subgraph = graph.select_users(user_codes)
-        dual_point = _ascend_dual(subgraph, task_costs, user_shares, round_tolerance, step_counter)
+        dual_point = _ascend_dual(subgraph, bound_factors, user_shares, round_tolerance, step_counter)
         user_loads = graph.sum_by_user(dual_point.squared_weights)
         relative_gap = float(user_loads.max()) / dual_point.objective - 1.0
         is_idle = round_tolerance <= final_tolerance and relative_gap > 0.99 * smallest_gap
@@ -286,7 +288,7 @@ def compute_lower_bound(problem: TaskProblem, user_multipliers: FloatArray) -> f
         user_multipliers: lambda >= 0, not all 0, shape (num_users,); scaled to sum to 1 here.
     """
     task_shares = problem.graph.sum_by_task(user_multipliers) / user_multipliers.sum()
-    return float(np.sqrt(problem.unclipped_costs * task_shares).sum() ** 2 / problem.budget)
+    return float(np.sqrt(problem.unclipped_bound_factors * task_shares).sum() ** 2 / problem.budget)
 
 
 def _iterate_prices(problem: TaskProblem, task_prices: FloatArray) -> tuple[FloatArray, float]:
@@ -300,9 +302,10 @@ def _iterate_prices(problem: TaskProblem, task_prices: FloatArray) -> tuple[Floa
     inverse_norms = np.divide(1.0, price_norms, out=np.zeros_like(price_norms), where=price_norms > 0.0)
     totals_per_price = math.sqrt(problem.budget) * graph.sum_by_task(inverse_norms)
     # The weights that these prices call for have W_i = pi_i D_i.
-    total_bound = float(np.sum(problem.noise_costs / (task_prices * totals_per_price) ** 2))
+    total_bound = float(np.sum(problem.noise_bound_factors / (task_prices * totals_per_price) ** 2))
     lower_bound = _bound_total_below(problem, task_prices, float(price_norms.sum()))
-    return problem.noise_costs**0.25 * totals_per_price**-0.75, (total_bound - lower_bound) / total_bound
+    next_prices = problem.noise_bound_factors**0.25 * totals_per_price**-0.75
+    return next_prices, (total_bound - lower_bound) / total_bound
 
 
 def _bound_total_below(problem: TaskProblem, task_prices: FloatArray, summed_price_norms: float) -> float:
@@ -310,7 +313,7 @@ def _bound_total_below(problem: TaskProblem, task_prices: FloatArray, summed_pri
 
     ``summed_price_norms`` is the sum of the users' norms of their tasks' prices.
     """
-    price_sum = float(np.sum(np.cbrt(problem.noise_costs * task_prices**2)))
+    price_sum = float(np.sum(np.cbrt(problem.noise_bound_factors * task_prices**2)))
     return price_sum**3 / (problem.budget * summed_price_norms**2)
 
 
@@ -378,14 +381,14 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
     """
     cp = import_extra("cvxpy")  # Heavy, and only partly typed.
     graph = problem.graph
-    task_costs = problem.unclipped_costs
+    bound_factors = problem.unclipped_bound_factors
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     weight_rule = WeightRule(problem.loss.best_exponent, BudgetFit.NOBODY_CLIPPED)
     reference_squares = weight_rule.allocate(problem).task_weights ** 2 / problem.budget
     p = cp.Variable(problem.graph.num_tasks)
     budget_constraint = graph.matrix.multiply(reference_squares).tocsr() @ p <= 1.0
-    relative_costs = task_costs / reference_squares / np.sum(task_costs / reference_squares)
-    objective = cp.Minimize(cp.sum(cp.multiply(relative_costs, cp.inv_pos(p))))
+    relative_factors = bound_factors / reference_squares / np.sum(bound_factors / reference_squares)
+    objective = cp.Minimize(cp.sum(cp.multiply(relative_factors, cp.inv_pos(p))))
     cvxpy_problem = cp.Problem(objective, [budget_constraint])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.
@@ -404,7 +407,7 @@ def run_cvxpy(problem: TaskProblem, solver: str = "CLARABEL", **options: object)
         user_multipliers = np.maximum(np.asarray(budget_constraint.dual_value), 0.0)
     if np.any(user_multipliers > 0.0):
         lower_bound = compute_lower_bound(problem, user_multipliers)
-    total_bound = float(np.sum(task_costs / squared_weights))
+    total_bound = float(np.sum(bound_factors / squared_weights))
     return Certificate(total_bound, lower_bound, f"the multipliers of {solver}"), stop_reason
 
 

@@ -240,12 +240,12 @@ class TaskProblem:
     loss: Loss = Loss.STRONGLY_CONVEX
 
     @cached_property
-    def noise_costs(self) -> FloatArray:
+    def noise_bound_factors(self) -> FloatArray:
         """Compute e_i = n_i^(2 - gamma): task i's bound is this over (sum_j w_ij)^2."""
         return np.asarray(self.graph.task_sizes.astype(np.float64) ** (2 - self.loss.gamma))
 
     @cached_property
-    def unclipped_costs(self) -> FloatArray:
+    def unclipped_bound_factors(self) -> FloatArray:
         """Compute c_i = n_i^(-gamma): if all users weigh omega_i, task i's bound is this over omega_i^2."""
         return np.asarray(self.graph.task_sizes.astype(np.float64) ** -self.loss.gamma)
 
@@ -310,7 +310,7 @@ class Allocation:
         it compares the noise with the weighted sum that is released. The weighted loss itself also differs from
         the plain one (`dpcore.multitask.weights`).
         """
-        return np.asarray(self.problem.noise_costs / self.task_totals**2)
+        return np.asarray(self.problem.noise_bound_factors / self.task_totals**2)
 
     @property
     def total_bound(self) -> float:

@@ -96,6 +96,6 @@ def load_content() -> dict[str, Any]:
 def list_papers() -> tuple[Paper, ...]:
     """List the four papers with their items."""
     return tuple(
-        Paper(paper["title"], paper["introduction"], tuple(Item(**item) for item in paper["items"]))
-        for paper in load_content()["papers"]
+        Paper(members["title"], members["introduction"], tuple(Item(**item) for item in members["items"]))
+        for members in load_content()["papers"]
     )

@@ -96,20 +96,20 @@ LABEL_BY_RELATION = {
     Neighbours.ADD_OR_REMOVE_USER: "Add or remove a user",
     Neighbours.REPLACE_USER: "Replace a user",
 }
-ONLY_MEANS = ("statistic", (Statistic.MEAN,))
-ONLY_FLOORED = ("objective", [objective for objective in Objective if objective.needs_floor])
-ONLY_PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
-ONLY_PRIVATE_GROUPS = ("selection", [rule for rule in SelectionRule if rule.is_private])
+IF_MEAN = ("statistic", (Statistic.MEAN,))
+IF_FLOORED = ("objective", [objective for objective in Objective if objective.needs_floor])
+IF_PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
+IF_PRIVATE_GROUPS = ("selection", [rule for rule in SelectionRule if rule.is_private])
 OWN_BOUND_OPTIONS: dict[str, Any] = {
     "is_renewed": True,
     "placeholder": "optional",
     "width": 160,
     "place": OWN,
 }
-RANGE_OPTIONS: dict[str, Any] = {"limits": (-1e15, 1e15), "width": 86, "only_with": ONLY_MEANS}
-LIST_OPTIONS: dict[str, Any] = {"is_published": True, "only_with": ONLY_PUBLIC_LIST}
-SELECTION_OPTIONS: dict[str, Any] = {"width": 180, "only_with": ONLY_PRIVATE_GROUPS}
-ONLY_NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.is_non_negative])
+RANGE_OPTIONS: dict[str, Any] = {"limits": (-1e15, 1e15), "width": 86, "only_with": IF_MEAN}
+LIST_OPTIONS: dict[str, Any] = {"is_published": True, "only_with": IF_PUBLIC_LIST}
+SELECTION_OPTIONS: dict[str, Any] = {"width": 180, "only_with": IF_PRIVATE_GROUPS}
+IF_NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.is_non_negative])
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class PerGroupParameters(Parameters):
     """*Mean* is as in PipelineDP's tuner. *Relative* divides an error by its group's size, at least the floor. *Large
     groups* reach the floor."""
     floor: float | None = of_data.number(
-        None, "Floor", (1e-9, 1e15), initial=10.0, width=120, only_with=ONLY_FLOORED
+        None, "Floor", (1e-9, 1e15), initial=10.0, width=120, only_with=IF_FLOORED
     )
     """The smallest divisor of an error, or the smallest large group (of means, in rows). Public."""
     # Five fields, the button and their gaps fill the line.
@@ -154,7 +154,7 @@ class PerGroupParameters(Parameters):
         is_renewed=True,
         placeholder="as in the data",
         width=170,
-        only_with=ONLY_PUBLIC_LIST,
+        only_with=IF_PUBLIC_LIST,
     )
     """All groups, also those without rows, from a public list."""
     # Every release names its groups: they are published, and chosen from what is known, never off the data.
@@ -195,7 +195,7 @@ class PerGroupParameters(Parameters):
         name="the groups that are released",
         uses_select_box=True,
         width=170,
-        only_with=ONLY_NON_NEGATIVE,
+        only_with=IF_NON_NEGATIVE,
     )
     """From a public list, or selected with DP by their number of users. The truncated geometric rule keeps most."""
     selection_share: float | None = public.number(

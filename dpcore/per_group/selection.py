@@ -139,7 +139,7 @@ class SelectionProblem:
         return self._split_errors(moments, noise_variance)
 
     def _split_errors(self, moments: KeptMoments, noise_variance: float) -> SelectedGroups:
-        """Build the release probabilities and errors of the groups from their moments and the noise variance."""
+        """Build the groups' release probabilities, and their squared errors by whether they are released or dropped."""
         keep_probabilities = moments.keep_probabilities
         dropped_squares = (1.0 - keep_probabilities) * self.problem.totals**2
         released_squares = moments.kept_squares + keep_probabilities * noise_variance
@@ -359,9 +359,9 @@ class _Search:
             heapq.heappush(self.heap, (error_bound, l0_range, amount_range))
 
     def split(self, tolerance: float) -> None:
-        """Take the box with the smallest lower bound and halve it along the bound whose ends differ most in ratio.
+        """Halve the box with the smallest lower bound where its ends differ most in ratio; close it if too narrow.
 
-        If it is too narrow for that, its larger pair is evaluated, and its lower bound is kept.
+        Of a box that is closed, the larger pair is evaluated, and the lower bound is kept.
         """
         error_bound, l0_range, amount_range = heapq.heappop(self.heap)
         (a, b), (c, d) = l0_range, amount_range

@@ -128,7 +128,10 @@ class SummaryProblem:
         return self.parameters.combine_errors(distinct_totals**2, total_weights)
 
     def compute_limits(self, max_groups: int, max_amount: float) -> tuple[float, float] | None:
-        """Return the lowest and highest root mean square error for any mixture of pairs; None for other objectives."""
+        """Return the least and largest root mean square error for any mixture of pairs, in rows or users.
+
+        None for other objectives.
+        """
         if self.parameters.objective is not Objective.ROOT_MEAN_SQUARE:
             return None
         bias_sum, variance_sum, noise_variance = self._compute_sums(max_groups, max_amount)

@@ -269,8 +269,8 @@ def _find_stationary_point(
     if not radial.problem.parameters.objective.is_rooted:
         w = radial.problem.weights
         # The zero of the derivative of sum w ((a - b T)^2 + noise^2 T^2).
-        slope_factor = float((w * b) @ b) + radial.noise_per_norm**2 * float(w.sum())
-        stationary_norm = float((w * a) @ b) / slope_factor
+        half_slope_per_norm = float((w * b) @ b) + radial.noise_per_norm**2 * float(w.sum())
+        stationary_norm = float((w * a) @ b) / half_slope_per_norm
         return min(max(stationary_norm, start_norm), stop_norm)
     from scipy.optimize import brentq
 

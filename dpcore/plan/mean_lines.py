@@ -144,10 +144,10 @@ def make_moved_error(
         line_error = replace(mean_error, privacy_variance=noise_variances)
         if parameters.clamp is Clamp.ROWS:
             return move_error(kind_problem, line_error, bounds).squared_error
-        has_deviations = (
+        has_user_deviations = (
             parameters.variance_source is not VarianceSource.ENTERED and problem.table_values is not None
         )
-        user_deviations = value_summary.user_deviations if has_deviations else None
+        user_deviations = value_summary.user_deviations if has_user_deviations else None
         return move_users_error(kind_problem, line_error, bounds, user_deviations).squared_error
 
     return square_moved

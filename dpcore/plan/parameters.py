@@ -31,7 +31,7 @@ from dpcore.common.parameters import (
 )
 from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.common.programs import (
-    SPLITS_MEANS,
+    MEAN_SPLITTING_PROGRAMS,
     Program,
     find_exact_sigma,
     find_share_noise,
@@ -257,7 +257,7 @@ class PlanParameters(Parameters):
                 f"for several value columns there is no program in {self.program.value}",
                 remedy="Choose OpenDP, plain Python or BigQuery",
             )
-        if self.program in SPLITS_MEANS and spread_lines:
+        if self.program in MEAN_SPLITTING_PROGRAMS and spread_lines:
             problems.add(
                 f"for the {spread_lines[0].label} there is no program in {self.program.value}",
                 remedy="Choose OpenDP or plain Python",
@@ -267,7 +267,7 @@ class PlanParameters(Parameters):
                 "variance and standard deviation are one release",
                 remedy="Keep one of them: the standard deviation is the root of the variance",
             )
-        if self.clamp is Clamp.USERS and self.program in SPLITS_MEANS and has_mean:
+        if self.clamp is Clamp.USERS and self.program in MEAN_SPLITTING_PROGRAMS and has_mean:
             problems.add(
                 f"{self.program.value} cannot clamp users' deviations",
                 remedy="Choose OpenDP or plain Python, or clamp rows",

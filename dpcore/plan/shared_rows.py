@@ -27,7 +27,7 @@ from functools import partial
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.programs import SPLITS_MEANS
+from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS
 from dpcore.dataset import Dataset
 from dpcore.plan import curves
 from dpcore.plan.least_sum import BudgetSplit, find_least_sum
@@ -47,7 +47,7 @@ def list_shared_splits(
     Returns:
         The lines, those of rows and means with one bound and with the noise of the rows in their curves, and the split.
     """
-    if parameters.program in SPLITS_MEANS:
+    if parameters.program in MEAN_SPLITTING_PROGRAMS:
         return []
     # Nobody wants the count itself: it weighs nothing.
     rows_line, whole_noise = Line(LineStatistic.ROWS, weight=1e-6), find_whole_noise(parameters)

@@ -50,7 +50,7 @@ def compute_direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram
 def compute_regret_over_epsilon(
     parameters: PrivateParameters, histogram: ContributionHistogram
 ) -> ChoiceRegret:
-    """Compute the regret of the direct choice over 61 budgets of the choice, exactly."""
+    """Compute mean, median and 95th percentile of the direct choice's regret at 61 budgets, exactly."""
     return choice.summarise_regret(parameters.choice, histogram, log_spaced(*EPSILON_AXIS_RANGE, 61))
 
 

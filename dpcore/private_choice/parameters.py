@@ -51,7 +51,7 @@ class OtherBound(Option):
     TOTAL = "total", "bound on a user's total"
 
 
-OF_QUANTILE = (OtherBound.QUANTILE_SMOOTH, OtherBound.QUANTILE_CAP)
+QUANTILE_NUMBER_KINDS = (OtherBound.QUANTILE_SMOOTH, OtherBound.QUANTILE_CAP)
 
 
 class NumberPair(Option):
@@ -89,7 +89,7 @@ def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     return {"user_share": ASSUMED_USER_SHARE}
 
 
-OF_MEAN = (BoundPurpose.SMOOTH, BoundPurpose.CAP)
+MEAN_PURPOSES = (BoundPurpose.SMOOTH, BoundPurpose.CAP)
 
 
 def find_share(number_kind: NumberKind) -> float:
@@ -103,8 +103,8 @@ def find_share(number_kind: NumberKind) -> float:
     )
 
 
-FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
-ONLY_FOR_RELEASES = ("purpose", (*OF_MEAN, BoundPurpose.SUM))
+FOR_MEAN, FOR_SUM = ("purpose", MEAN_PURPOSES), ("purpose", (BoundPurpose.SUM,))
+IF_RELEASE = ("purpose", (*MEAN_PURPOSES, BoundPurpose.SUM))
 LABEL_BY_HISTOGRAM_NOISE = {HistogramNoise.LAPLACE: "Laplace", HistogramNoise.GAUSSIAN: "Gaussian"}
 
 
@@ -170,10 +170,10 @@ class PrivateParameters(Parameters):
         name="δ of a release with Gaussian noise",
         is_required=False,
         placeholder="Laplace",
-        only_with=ONLY_FOR_RELEASES,
+        only_with=IF_RELEASE,
     )
     """Empty for Laplace noise."""
-    program: Program = program_choice(width=200, only_with=ONLY_FOR_RELEASES)
+    program: Program = program_choice(width=200, only_with=IF_RELEASE)
     """The choice aims at the least error under its noise."""
     quantile: float = public.number(
         0.95,
@@ -218,9 +218,9 @@ class PrivateParameters(Parameters):
         problems.inside(0.0, 1.0, **{"the quantile of rows per user": self.quantile})
         if (self.guess is None) != (self.guess_factor is None):
             problems.add("a guess goes with a factor that says how good it is")
-        if self.purpose in OF_MEAN and self.variance_share == 0.0:
+        if self.purpose in MEAN_PURPOSES and self.variance_share == 0.0:
             problems.positive(**{"the variance of a value": self.variance_share})
-        if self.purpose in OF_MEAN and not problems.entries:
+        if self.purpose in MEAN_PURPOSES and not problems.entries:
             with problems.collecting():
                 CapMean(self.trade_off)
 
@@ -288,7 +288,7 @@ class PrivateParameters(Parameters):
         neighbours, user_share_of_mean = self.relation.neighbours, self.user_share
         if self.purpose is BoundPurpose.QUANTILE:
             return None
-        if self.purpose in OF_MEAN:
+        if self.purpose in MEAN_PURPOSES:
             setting = ReleaseSetting(Quantity.MEAN, self.epsilon, neighbours, user_share=user_share_of_mean)
             setting = replace(
                 setting, variance_share=self.variance_share, targets_table_mean=user_share_of_mean > 0.0
@@ -337,7 +337,7 @@ class PrivateParameters(Parameters):
             # A quantile too high misses by as many users as one too low, and needs no such prior.
             prior = (
                 SmallFirst(PRIOR_POWER_OF_TABLE)
-                if self.user_share and self.purpose in OF_MEAN
+                if self.user_share and self.purpose in MEAN_PURPOSES
                 else SmallFirst()
             )
         largest, neighbours = int(self.largest), self.relation.neighbours

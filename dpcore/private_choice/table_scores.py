@@ -41,7 +41,7 @@ import numpy as np
 
 from dpcore.common import weights
 from dpcore.common.checks import Problems
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeCounts
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, NumSizes
 from dpcore.mean.models import BoundCurve, CountsOnly, Numerators
 from dpcore.private_choice.scores import RESOLUTION, CountCondition, MeanCondition, SumsOverUsers, to_steps
 
@@ -173,11 +173,11 @@ class TableSmooth(TableCondition):
         model = self._build_model(histogram, multiple)
         row_variance_weight = self.trade_off * multiple * (1.0 - self.user_share)
 
-        def compute_error(h: FloatArray, num_sizes_up_to: SizeCounts) -> FloatArray:
+        def compute_error(h: FloatArray, num_distinct_up_to: NumSizes) -> FloatArray:
             """Compute the squared error at each threshold, up to a factor."""
             squared_weights = weights.smooth_losses(histogram, h).squared_weights
             return np.asarray(
-                model.measure_capped(h, num_sizes_up_to).squared_error
+                model.measure_capped(h, num_distinct_up_to).squared_error
                 + row_variance_weight * (squared_weights - 1.0 / histogram.kept_rows(h))
             )
 

@@ -63,7 +63,7 @@ def _build_problem(histogram: ContributionHistogram, epsilon: float) -> total.To
     return total.TotalProblem(row_amounts, epsilon, measure=Measure.ABSOLUTE, is_integer=True)
 
 
-NOT_COMPARED = ("bound",)
+IGNORED_FIELD_NAMES = ("bound",)
 
 
 def compare_over_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundComparison:

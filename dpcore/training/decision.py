@@ -150,17 +150,17 @@ def choose_answer(table: Table, close_table: Table | None = None, is_public: boo
     """
     if close_table is not None and close_table.runs_done.min() > 1:
         close_cells = close_table.experiment.cells
-        close_cell_index = int(np.argmin(close_table.summarise().means))
+        close_winner_index = int(np.argmin(close_table.summarise().means))
         if not is_public:
-            close_cell_index = _choose_least_loss(close_table, range(len(close_cells)))
-        close_cell = close_cells[close_cell_index]
+            close_winner_index = _choose_winner(close_table, range(len(close_cells)))
+        close_cell = close_cells[close_winner_index]
         return find_best(table, close_cell.method, table.experiment.cells.index(close_cell))
     best_cells = [find_best(table, method) for method in Method]
     best_by_index = {best_cell.cell_index: best_cell for best_cell in best_cells if best_cell is not None}
-    return best_by_index[_choose_least_loss(table, list(best_by_index))] if best_by_index else None
+    return best_by_index[_choose_winner(table, list(best_by_index))] if best_by_index else None
 
 
-def _choose_least_loss(table: Table, cell_indices: Sequence[int]) -> int:
+def _choose_winner(table: Table, cell_indices: Sequence[int]) -> int:
     """Return the index of the cell of least mean loss.
 
     Clipped sums with an adaptive bound win if they are within one standard error of it.

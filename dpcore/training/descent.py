@@ -238,8 +238,8 @@ def simulate_descents(
     tile_for_bounds = functools.partial(np.tile, reps=first_bounds.size)
     num_users_per_run = np.full(runs_per_bound * first_bounds.size, float(num_users))
     if rule_plan.num_users_noise_std:
-        num_users_errors = rule_plan.num_users_noise_std * tile_for_bounds(rule_noise.num_users_draws)
-        num_users_per_run = np.maximum(num_users + num_users_errors, rule_plan.unit_noise)
+        num_all_users_errors = rule_plan.num_users_noise_std * tile_for_bounds(rule_noise.num_users_draws)
+        num_users_per_run = np.maximum(num_users + num_all_users_errors, rule_plan.unit_noise)
 
     def take_direction(theta: FloatArray, bounds: FloatArray, step_number: int) -> DirectionAndShare:
         """Return the noisy sum of gradients over the bound, and the noisy share of users within it, as `Direction`."""
@@ -251,8 +251,10 @@ def simulate_descents(
         if not rule_plan.bound_follows or num_within is None:
             return direction, None
         # The count is taken from half of all, so that a user moves it by half of one.
-        count_errors = rule_plan.count_noise_std * tile_for_bounds(rule_noise.count_draws[step_number - 1])
-        return direction, (num_within - num_users / 2.0 + count_errors) / num_users_per_run + 0.5
+        num_within_errors = rule_plan.count_noise_std * tile_for_bounds(
+            rule_noise.count_draws[step_number - 1]
+        )
+        return direction, (num_within - num_users / 2.0 + num_within_errors) / num_users_per_run + 0.5
 
     bounds_per_run = np.repeat(first_bounds, runs_per_bound)
     return descend_by_rule(

@@ -29,9 +29,9 @@ from pages.shared.session import session
 
 SERVED_RATINGS, SERVED_REPEATS = 600_000, 3
 """Limits of a public demo."""
-TAB_FIELDS = ("item", "chosen_from", "unobserved")
+FIELDS_IN_TABS = ("item", "chosen_from", "unobserved")
 """Fields of tabs."""
-FIELD_PAIRS = (
+FIELDS_IN_ONE_ROW = (
     ("steps", "gradient_bound"),
     RANGE_FIELDS,
     ("num_users", "num_items"),
@@ -93,7 +93,7 @@ class FactorisationPage(Page):
             return True
 
         draw_row = functools.partial(fields.draw_field_row, QUESTION, width_shares=(1, 1))
-        row_widget_by_field = {p[0]: functools.partial(draw_row, *p) for p in FIELD_PAIRS}
+        row_widget_by_field = {p[0]: functools.partial(draw_row, *p) for p in FIELDS_IN_ONE_ROW}
         parameters: FactorisationParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
@@ -102,7 +102,7 @@ class FactorisationPage(Page):
             widgets_by_field={
                 "source": draw_source_field,
                 **row_widget_by_field,
-                **{field_pair[1]: lambda: None for field_pair in FIELD_PAIRS},
+                **{field_pair[1]: lambda: None for field_pair in FIELDS_IN_ONE_ROW},
             },
             draw_more=draw_training_fields,
             ask_first=ask_range,
@@ -149,7 +149,7 @@ class FactorisationPage(Page):
 
     def list_report_fields(self, answer: Answer) -> Sequence[str]:
         """List the fields for the report, without those that do not apply and those of tabs."""
-        unused_names = {*answer.parameters.unused_names, *TAB_FIELDS}
+        unused_names = {*answer.parameters.unused_names, *FIELDS_IN_TABS}
         return [field_name for field_name in QUESTION.fields if field_name not in unused_names]
 
 

@@ -12,7 +12,7 @@ from pages.shared.data import uploads
 
 RANGE_FIELDS = ("lowest", "highest")
 """Fields that only ratings of one's own use."""
-JOB_NAMES = ("train_job", "implicit_job")
+JOB_ENTRY_NAMES = ("train_job", "implicit_job")
 
 
 def propose_values(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ QUESTION = Question(
     parameters_type=FactorisationParameters,
     origins_by_entry=uploads.ENTRY_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
-    | FieldOrigin.DATA.each(*JOB_NAMES, *(f"{job}_earlier" for job in JOB_NAMES)),
+    | FieldOrigin.DATA.each(*JOB_ENTRY_NAMES, *(f"{job}_earlier" for job in JOB_ENTRY_NAMES)),
     propose_values=propose_values,
     proposed_field_names=("source", "lowest", "highest"),
 )

@@ -8,7 +8,7 @@ from dpcore.answer import Answer, ReleaseSetting
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.programs import SPLITS_MEANS
+from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.mean import answer as core
@@ -75,7 +75,7 @@ def explain_difference(dataset: Dataset, page_setting: ReleaseSetting | None, pa
         return ""
     reason_clause, bound_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
     program = answer.parameters.program
-    if program in SPLITS_MEANS or answer.setting.noise is not page_setting.noise:
+    if program in MEAN_SPLITTING_PROGRAMS or answer.setting.noise is not page_setting.noise:
         reason_clause = f"it goes by the {answer.setting.noise.value} noise of {program.value}"
     if answer.setting.uses_values and dataset.is_private:
         reason_clause = "it reads the private values"

@@ -12,8 +12,8 @@ from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.private_choice.private_range import MAX_WIDTH
 from pages.shared.base.question import FieldOrigin, Question
 
-_MAGNITUDES = (-MAX_WIDTH, MAX_WIDTH)
-_DISTANCES = (1.0 / MAX_WIDTH, MAX_WIDTH)
+_MAGNITUDE_LIMITS = (-MAX_WIDTH, MAX_WIDTH)
+_DISTANCE_LIMITS = (1.0 / MAX_WIDTH, MAX_WIDTH)
 _form_number = functools.partial(public.number, None, is_renewed=True, place=TAB)
 """Declares a public number of a form in a tab; it is empty at first, and for new data."""
 
@@ -43,16 +43,16 @@ class PageParameters(PrivateParameters):
     range_known: KnownValue = public.choice(
         KnownValue.TYPICAL, "You know", name="what you know of the values", place=TAB
     )
-    range_centre: float | None = _form_number("Typical value", _MAGNITUDES, width=130)
+    range_centre: float | None = _form_number("Typical value", _MAGNITUDE_LIMITS, width=130)
     """Choose it from the kind of quantity, not from the data."""
-    range_lower: float | None = _form_number("Lowest value L", _MAGNITUDES, width=130)
+    range_lower: float | None = _form_number("Lowest value L", _MAGNITUDE_LIMITS, width=130)
     """Then only U is chosen. Take L from the kind of quantity, not from the data."""
     range_unit: float | None = _form_number(
-        "Smallest distance", _DISTANCES, name="smallest distance of an end", width=150
+        "Smallest distance", _DISTANCE_LIMITS, name="smallest distance of an end", width=150
     )
     """Each end is at least this far from the value that you know. Choose it without the data."""
     range_largest: float | None = _form_number(
-        "Largest distance", _DISTANCES, name="largest distance of an end", width=150
+        "Largest distance", _DISTANCE_LIMITS, name="largest distance of an end", width=150
     )
     """Each end is at most this far from the value that you know. Choose it without the data."""
     range_users: float | None = _form_number(

@@ -66,7 +66,7 @@ def find_latest_model(solution: TrainingSolution) -> Model | None:
 
 
 def collect_release() -> None:
-    """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
+    """Keep the model that was drawn beside the page; if that stopped before any noise, take its cost off the ledger."""
     (account, ledger_mark), job_result = jobs.find_result(JOB_KEY) or (("", ""), None)
     release_store = Releases(QUESTION, account)
     if isinstance(job_result, ReleaseRecord) and job_result not in release_store.stored_releases:

@@ -283,7 +283,10 @@ def _ask_for_user(source: counting.Source) -> None:
     if second_column := _find_second_person(source):
         question_text = f"Is the pair with {wording.plain(second_column, 60)} the person?"
         fields.draw_radio(
-            question_text, {p: p.value for p in PeopleAnswer}, build_key("people"), is_horizontal=True
+            question_text,
+            {answer: answer.value for answer in PeopleAnswer},
+            build_key("people"),
+            is_horizontal=True,
         )
     user_columns = list(_read_roles(TableKind.EVENTS, source).privacy_unit)
     if is_each_a_person(source):

@@ -154,7 +154,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
     )
 
 
-NOT_COMPARED = ("own_bound", *TRAINING_FIELDS)
+IGNORED_FIELD_NAMES = ("own_bound", *TRAINING_FIELDS)
 BOUND_FUNCTION_BY_SETTING: dict[str, ComputeBound] = {
     "Alone": bound_alone,
     "Together, no privacy": bounds.bound_without_privacy,

@@ -26,7 +26,7 @@ from dpcore.examples_per_user.candidates import (
 from dpcore.examples_per_user.noise import find_multiplier, is_too_slow
 from dpcore.examples_per_user.parameters import NEIGHBOURS, ExamplesParameters, Sampling
 
-NOT_COMPARED = ("own_bound",)
+IGNORED_FIELD_NAMES = ("own_bound",)
 
 
 @dataclass(frozen=True)

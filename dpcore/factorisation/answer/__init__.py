@@ -2,7 +2,7 @@
 
 from dpcore.factorisation.answer.answer import build_answer
 from dpcore.factorisation.answer.solution import (
-    NOT_COMPARED,
+    IGNORED_FIELD_NAMES,
     FactorisationSolution,
     compare_over_epsilon,
     solve,

@@ -79,8 +79,8 @@ def build_answer(
         files={} if result is None else {"factorisation_runs.csv": lambda: write_runs(result, label)},
         sections=build_sections(solution),
         bound=lambda: tabulate_budget(solution),
-        error=None if solution.verdict is None else card_numbers[0].value,
-        relative_error=words.measure_relative_error(solution.verdict),
+        error=None if solution.baseline_comparison is None else card_numbers[0].value,
+        relative_error=words.measure_relative_error(solution.baseline_comparison),
     )
     unit_answer: Answer = state_unit(answer, rated_dataset)
     return unit_answer
@@ -174,7 +174,7 @@ def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def show_popularity(answer: Answer, dataset: Dataset) -> section.Parts:
     """Yield the differences to uniform sampling by popularity; before a training, a note that there is none."""
-    if answer.solution.verdict is None:
+    if answer.solution.baseline_comparison is None:
         yield section.Note(NOT_TRAINED)
         return
     measure_name = yield section.Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
@@ -196,19 +196,19 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
 
     Or a note that there are no models.
     """
-    training_verdict = answer.solution.verdict
+    baseline_comparison = answer.solution.baseline_comparison
     yield section.Fields(("item",))
     names_from_data = None
     if answer.parameters.source is RatingSource.DATA:
         names_from_data = yield section.ItemNames("item")
-    if training_verdict is None:
+    if baseline_comparison is None:
         yield section.Note(NOT_TRAINED)
         return
-    result: StudyResult = training_verdict.result
+    result: StudyResult = baseline_comparison.result
     if not result.first_seed_models:
         yield section.Note("This training was stored with its errors only: *Train again*.")
         return
-    train_counts, epsilon = result.item_train_counts, training_verdict.epsilon
+    train_counts, epsilon = result.item_train_counts, baseline_comparison.epsilon
     item_names = list(names_from_data or (f"item {i}" for i in range(train_counts.size)))
     item_code = int(
         (-train_counts).argsort(kind="stable")[min(answer.parameters.item, train_counts.size) - 1]
@@ -221,7 +221,9 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
     for model_kind, model_name in names_by_kind.items():
         model = result.first_seed_models.get((model_kind, epsilon if model_kind.is_private else 0.0))
         if model is not None:
-            nearest_items = find_nearest(model.learned_coordinates, np.array([item_code]), NUM_NEIGHBOURS)[0]
+            nearest_items = find_nearest(
+                model.coordinates_without_level, np.array([item_code]), NUM_NEIGHBOURS
+            )[0]
             neighbour_texts_by_model[model_name] = [
                 f"{escape_formula(item_names[i])} ({wording.counted(int(train_counts[i]), 'rating')})"
                 for i in nearest_items
@@ -278,17 +280,19 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
     )
     if result is None:
         return
-    verdict = solving.find_verdict(result, max(result.study.epsilons))
+    baseline_comparison = solving.find_baseline_comparison(result, max(result.study.epsilons))
     yield words.write_comparison(result, parameters.epsilon)
-    if verdict is not None:
+    if baseline_comparison is not None:
         yield section.Figures((plots.plot_over_epsilon(result, answer.disclosure),), has_titles=True)
         bucket_names, model_kinds = ("All", *plots.BUCKET_NAMES), result.study.model_kinds
-        recalls = np.array([result.summarise(kind).means[verdict.epsilon_index] for kind in model_kinds])
+        recalls = np.array(
+            [result.summarise(kind).means[baseline_comparison.epsilon_index] for kind in model_kinds]
+        )
         columns_by_heading: dict[str, list[str]] = {"Model": [kind.value for kind in model_kinds]}
         columns_by_heading |= zip(bucket_names, recalls.T.tolist(), strict=True)
         yield (
-            f"**By popularity, at ε = {wording.entered(verdict.epsilon)}.** Recall at 20 over all items; by fifths of "
-            "the items at 100 on the rarest to 20 on the most chosen."
+            f"**By popularity, at ε = {wording.entered(baseline_comparison.epsilon)}.** Recall at 20 over all items; "
+            "by fifths of the items at 100 on the rarest to 20 on the most chosen."
         )
         alt, formats_by_column = "Recall of each model by popularity", dict.fromkeys(bucket_names, "%.3f")
         yield section.Table(columns_by_heading, alt, formats_by_column, key="factorisation_table_recall")
@@ -312,7 +316,7 @@ def build_sections(solution: FactorisationSolution) -> section.Sections:
 
     The budget has one after a training only, as the main figure shows it before.
     """
-    budget_sections = {} if solution.verdict is None else {"Who gets the budget": show_budget}
+    budget_sections = {} if solution.baseline_comparison is None else {"Who gets the budget": show_budget}
     return {
         section.BEHIND: show_basis,
         "Items": {

@@ -49,11 +49,13 @@ AXIS_MIN_EPSILON, AXIS_MAX_EPSILON = 0.2, 20.0
 def build_plots(solution: FactorisationSolution) -> dict[str, Callable[[], Plot]]:
     """Build functions that make the plots, by key; before a training there is the plot of shares alone."""
     plot_makers: dict[str, Callable[[], Plot]] = {"factorisation-shares": lambda: plot_shares(solution)}
-    if (verdict := solution.verdict) is None:
+    if (baseline_comparison := solution.baseline_comparison) is None:
         return plot_makers
     epsilon = solution.parameters.epsilon
     return {
-        "factorisation-errors": lambda: plot_over_epsilon(verdict.result, solution.disclosure, epsilon),
+        "factorisation-errors": lambda: plot_over_epsilon(
+            baseline_comparison.result, solution.disclosure, epsilon
+        ),
         **plot_makers,
         "factorisation-buckets-rmse": lambda: plot_buckets(solution, "rmse"),
         "factorisation-buckets-recall": lambda: plot_buckets(solution, "recall"),
@@ -155,12 +157,15 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
             plot_items.append(Curve(model_kind.value, axis_limits, [float(means[0])] * 2, **options))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         plot_items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
-        verdict = solving.find_verdict(result, page_epsilon)
-        if verdict is not None and verdict.is_clear:
-            best_kind = FACTORISATION if verdict.is_worth_it else result.study.baseline
-            recommended_score, style = verdict.find_measure(best_kind)[0], LINE_BY_MODEL[best_kind]["style"]
+        baseline_comparison = solving.find_baseline_comparison(result, page_epsilon)
+        if baseline_comparison is not None and baseline_comparison.is_clear:
+            best_kind = FACTORISATION if baseline_comparison.is_worth_it else result.study.baseline
+            recommended_score = baseline_comparison.find_measure(best_kind)[0]
+            style = LINE_BY_MODEL[best_kind]["style"]
             plot_items.append(
-                Mark("Better at your ε", verdict.epsilon, recommended_score, style, label="Better")
+                Mark(
+                    "Better at your ε", baseline_comparison.epsilon, recommended_score, style, label="Better"
+                )
             )
     shown_kinds = (result.study.baseline, FACTORISATION, ModelKind.NO_PRIVACY)
     hidden_names = tuple(kind.value for kind in result.study.model_kinds if kind not in shown_kinds)
@@ -192,13 +197,14 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
 
     Differences are paired by seed.
     """
-    verdict = solution.verdict
-    assert verdict is not None
+    baseline_comparison = solution.baseline_comparison
+    assert baseline_comparison is not None
     file_columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
     labels, plot_items = ["All<br>items", *label_buckets(solution.count_ranges)], list[Item]()
     for kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
-        summary = verdict.result.compare(kind, ModelKind.UNIFORM, measure_name)
-        means, half_widths = summary.means[verdict.epsilon_index], summary.half_widths[verdict.epsilon_index]
+        summary = baseline_comparison.result.compare(kind, ModelKind.UNIFORM, measure_name)
+        epsilon_index = baseline_comparison.epsilon_index
+        means, half_widths = summary.means[epsilon_index], summary.half_widths[epsilon_index]
         file_columns[f"difference_{kind.name.lower()}"] = means
         file_columns[f"half_interval_{kind.name.lower()}"] = half_widths
         style, hover = LINE_BY_MODEL[kind]["style"], (("half of the interval", half_widths),)
@@ -215,7 +221,7 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
         f"factorisation-buckets-{measure_name}",
         plot_title,
         plot_title,
-        _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
+        _bucket_axis(f" (ε = {wording.entered(baseline_comparison.epsilon)})"),
         linear_axis(
             f"difference of {measure_phrase}",
             title=f"Difference of {measure_phrase} to uniform ({better_phrase})",
@@ -234,17 +240,18 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     Returns:
         None if no private model can be compared: it, or the one without privacy, is missing, or has only the level.
     """
-    verdict = solution.verdict
-    assert verdict is not None
-    result = verdict.result
+    baseline_comparison = solution.baseline_comparison
+    assert baseline_comparison is not None
+    result = baseline_comparison.result
     reference_model = result.first_seed_models.get((ModelKind.NO_PRIVACY, 0.0))
     buckets = assign_buckets(result.item_train_counts)
     labels, largest_overlap, plot_items = label_buckets(solution.count_ranges), 0.0, list[Item]()
     for model_kind, scheme in SCHEME_BY_KIND.items():
-        model = result.first_seed_models.get((model_kind, verdict.epsilon))
+        model = result.first_seed_models.get((model_kind, baseline_comparison.epsilon))
         if reference_model is None or model is None or model.item_vectors.shape[1] < 2:
             continue
-        vectors, reference_vectors = model.learned_coordinates, reference_model.learned_coordinates
+        vectors = model.coordinates_without_level
+        reference_vectors = reference_model.coordinates_without_level
         item_overlaps = compare_neighbours(vectors, reference_vectors, np.arange(buckets.size), NUM_NEAREST)
         # Of fewer than five items some buckets are empty.
         bucket_masks = (buckets == bucket for bucket in range(NUM_BUCKETS))
@@ -263,7 +270,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         "factorisation-overlap",
         "Nearest items in common with the model without privacy",
         f"At most {wording.percent(largest_overlap)} in common; by chance {wording.percent(chance_overlap)}.",
-        _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
+        _bucket_axis(f" (ε = {wording.entered(baseline_comparison.epsilon)})"),
         share_axis(f"of the {NUM_NEAREST} nearest, in common", number_format=".1%"),
         (*plot_items, Level("Chance", chance_overlap, dash="dash")),
         solution.disclosure,

@@ -53,8 +53,8 @@ MIN_SEEDS = 3
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The result of a training at one epsilon: one comparison, declared before it, so that its interval holds.
+class BaselineComparison:
+    """The gain of a training over its baseline at one epsilon: one comparison, declared before, so its interval holds.
 
     Attributes:
         result: The training.
@@ -95,13 +95,13 @@ class Verdict:
         return self.is_clear and self.gain < 0.0
 
 
-def list_verdicts(result: StudyResult) -> list[Verdict]:
-    """List a `Verdict` for each epsilon at which adaptive weights have a finished run."""
+def list_baseline_comparisons(result: StudyResult) -> list[BaselineComparison]:
+    """List a `BaselineComparison` for each epsilon at which adaptive weights have a finished run."""
     factorisation_summary = result.summarise(FACTORISATION)
     difference_summary = result.compare(FACTORISATION, result.study.baseline)
     gain_sign = -1.0 if result.study.main_measure == "rmse" else 1.0
     return [
-        Verdict(
+        BaselineComparison(
             result,
             int(epsilon_index),
             result.study.epsilons[epsilon_index],
@@ -114,10 +114,10 @@ def list_verdicts(result: StudyResult) -> list[Verdict]:
     ]
 
 
-def find_verdict(result: StudyResult, epsilon: float) -> Verdict | None:
-    """Return the `Verdict` at the trained epsilon nearest to a given one, by ratio; None if nothing was trained."""
-    verdicts = list_verdicts(result)
-    return min(verdicts, key=lambda verdict: abs(math.log(verdict.epsilon / epsilon)), default=None)
+def find_baseline_comparison(result: StudyResult, epsilon: float) -> BaselineComparison | None:
+    """Return the comparison at the trained epsilon nearest to a given one, by ratio; None if nothing was trained."""
+    baseline_comparisons = list_baseline_comparisons(result)
+    return min(baseline_comparisons, key=lambda c: abs(math.log(c.epsilon / epsilon)), default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +150,9 @@ class FactorisationSolution:
         return next(scheme_shares for scheme_shares in self.budget_shares if scheme_shares.scheme is scheme)
 
     @property
-    def verdict(self) -> Verdict | None:
-        """Return the `Verdict` at the trained epsilon nearest to the page's; None if nothing was trained there."""
-        return None if self.result is None else find_verdict(self.result, self.parameters.epsilon)
+    def baseline_comparison(self) -> BaselineComparison | None:
+        """Return the comparison at the trained epsilon nearest to the page's; None if nothing was trained there."""
+        return None if self.result is None else find_baseline_comparison(self.result, self.parameters.epsilon)
 
 
 def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> FactorisationSolution:
@@ -170,7 +170,9 @@ def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> Facto
     if dataset is not None:
         parameters = replace(parameters, source=RatingSource.DATA)
     ratings = load_ratings(parameters, dataset)
-    unscaled_shares = (divide_budget(ratings, s, *choose_share_settings(parameters, s)) for s in Scheme)
+    unscaled_shares = (
+        divide_budget(ratings, scheme, *choose_share_settings(parameters, scheme)) for scheme in Scheme
+    )
     budget_shares = tuple(replace_noise(scheme_shares, parameters) for scheme_shares in unscaled_shares)
     disclosure, training_result = find_disclosure(parameters, dataset), run(ratings, parameters.study)
     return FactorisationSolution(parameters, ratings, disclosure, budget_shares, training_result)
@@ -219,16 +221,17 @@ def replace_noise(budget_shares: BudgetShares, parameters: FactorisationParamete
 
 
 def choose_share_settings(parameters: FactorisationParameters, scheme: Scheme) -> tuple[Spending, float]:
-    """Return the budget and exponent that the shares of a scheme depend on, for a cache; what they ignore is set alike.
+    """Return the spending and exponent that the shares of a scheme depend on, for a cache.
 
-    The adaptive scheme alone reads mu. The uniform one reads no counts: its weights are the same at each budget.
+    Settings that the scheme ignores are set alike. The adaptive scheme alone reads mu. The uniform one
+    reads no counts: its weights are the same at each budget.
     """
     spending = parameters.spending
     spending = spending if scheme.needs_counts else replace(spending, budget=1.0, count_share=0.0)
     return spending, parameters.exponent if scheme is Scheme.ADAPTIVE else 0.0
 
 
-NOT_COMPARED = (
+IGNORED_FIELD_NAMES = (
     "max_items", "exponent", "count_share", "dimension", "user_ridge", "ridge_to_noise", "lowest", "highest",
     "gradient_bound", "train_epsilons", "repeats", "train_seed", "item", "chosen_from", "unobserved",
 )  # fmt: skip

@@ -17,7 +17,7 @@ from dpcore.common.strict_json import finite_or_none
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import solution as solving
-from dpcore.factorisation.answer.solution import MIN_SEEDS, FactorisationSolution, Verdict
+from dpcore.factorisation.answer.solution import MIN_SEEDS, BaselineComparison, FactorisationSolution
 from dpcore.factorisation.parameters import Algorithm
 from dpcore.factorisation.studies import PRIVATE_KINDS, RatingStudy
 from dpcore.factorisation.study import FACTORISATION, ModelKind, StudyResult
@@ -45,21 +45,21 @@ NEAR_OPTIMAL_SHARE = 0.01
 
 def write_headline(solution: FactorisationSolution) -> str:
     """Write how noisy the rarest items will be or, after a training, whether a factorisation is worth it."""
-    if (verdict := solution.verdict) is not None:
-        return write_verdict(verdict)
+    if (baseline_comparison := solution.baseline_comparison) is not None:
+        return write_verdict(baseline_comparison)
     rarest_noise_ratio = float(solution.find_shares(Scheme.ADAPTIVE).noise_to_signal[0])
     if not math.isfinite(rarest_noise_ratio):
         return "Not trained yet."
     return f"Not trained yet: noise on the rarest items is {wording.number(rarest_noise_ratio, 2)} times their signal."
 
 
-def write_verdict(verdict: Verdict) -> str:
+def write_verdict(baseline_comparison: BaselineComparison) -> str:
     """Write whether a factorisation is worth it, in one sentence."""
-    baseline_phrase, alternative_phrase = BASELINE_BY_MEASURE[verdict.result.study.main_measure]
-    opening_phrase = f"At ε = {wording.entered(verdict.epsilon)}"
-    if verdict.is_worth_it:
+    baseline_phrase, alternative_phrase = BASELINE_BY_MEASURE[baseline_comparison.result.study.main_measure]
+    opening_phrase = f"At ε = {wording.entered(baseline_comparison.epsilon)}"
+    if baseline_comparison.is_worth_it:
         return f"{opening_phrase}, release a factorisation: it predicts better than {baseline_phrase}."
-    if verdict.is_worse:
+    if baseline_comparison.is_worse:
         return f"{opening_phrase}, {alternative_phrase}: they predict better than a factorisation."
     return f"{opening_phrase} it is not clear whether a factorisation predicts better than {baseline_phrase}."
 
@@ -69,45 +69,51 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
 
     It says so if nothing is trained yet.
     """
-    verdict = solving.find_verdict(result, epsilon)
-    if verdict is None:
+    baseline_comparison = solving.find_baseline_comparison(result, epsilon)
+    if baseline_comparison is None:
         return "Nothing is trained yet."
     if result.study.main_measure == "rmse":
-        return write_verdict(verdict)
-    difference_text = _add_interval(f"{verdict.gain:+.3f}".replace("-", "−"), verdict.gain_half_width, 3)
-    factorisation_recall = verdict.factorisation_score
-    seeds_sentence = "" if verdict.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
+        return write_verdict(baseline_comparison)
+    difference_text = _add_interval(
+        f"{baseline_comparison.gain:+.3f}".replace("-", "−"), baseline_comparison.gain_half_width, 3
+    )
+    factorisation_recall = baseline_comparison.factorisation_score
+    seeds_sentence = "" if baseline_comparison.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
     return (
-        f"**{write_verdict(verdict)}** Recall is {factorisation_recall:.3f} against "
-        f"{factorisation_recall - verdict.gain:.3f}, a difference of {difference_text}.{seeds_sentence}"
+        f"**{write_verdict(baseline_comparison)}** Recall is {factorisation_recall:.3f} against "
+        f"{factorisation_recall - baseline_comparison.gain:.3f}, a difference of {difference_text}.{seeds_sentence}"
     )
 
 
 def write_detail(solution: FactorisationSolution) -> str:
     """Write the sentences that explain the headline: budget of rare items or, after a training, how much it gains."""
-    if (verdict := solution.verdict) is None:
+    if (baseline_comparison := solution.baseline_comparison) is None:
         adaptive_percent, uniform_percent = (
             wording.percent(solution.find_shares(scheme).bucket_shares[:3].sum())
             for scheme in (Scheme.ADAPTIVE, Scheme.UNIFORM)
         )
         shares_phrase = f"{adaptive_percent} of the budget, uniform sampling {uniform_percent}"
         return f"Adaptive weights give the rarest three fifths of items {shares_phrase}."
-    difference_text = _add_interval(f"{abs(verdict.gain):.4f}", verdict.gain_half_width)
-    direction_word = "better" if verdict.gain > 0.0 else "worse"
+    difference_text = _add_interval(
+        f"{abs(baseline_comparison.gain):.4f}", baseline_comparison.gain_half_width
+    )
+    direction_word = "better" if baseline_comparison.gain > 0.0 else "worse"
     detail_sentences = [f"Factorising with adaptive weights is {difference_text} {direction_word}."]
     # It follows the sentence that every epsilon has, so that nothing moves when it appears.
-    if not math.isclose(verdict.epsilon, solution.parameters.epsilon):
-        detail_sentences.append(f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours.")
-    if verdict.num_seeds < MIN_SEEDS:
+    if not math.isclose(baseline_comparison.epsilon, solution.parameters.epsilon):
+        detail_sentences.append(
+            f"ε = {wording.entered(baseline_comparison.epsilon)} is the nearest trained to yours."
+        )
+    if baseline_comparison.num_seeds < MIN_SEEDS:
         detail_sentences.append(FEW_SEEDS)
-    if not verdict.result.is_finished:
+    if not baseline_comparison.result.is_finished:
         detail_sentences.append("**The training is not finished.**")
     return " ".join(detail_sentences)
 
 
 def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     """Build the numbers of the answer: noise and, after a training, before it errors, interval and gains."""
-    verdict, adaptive_shares = solution.verdict, solution.find_shares(Scheme.ADAPTIVE)
+    baseline_comparison, adaptive_shares = solution.baseline_comparison, solution.find_shares(Scheme.ADAPTIVE)
     count_noise_std = solution.parameters.spending.count_noise_std
     phrased_ratios = zip(("the rarest", "popular"), adaptive_shares.noise_to_signal[[0, -1]], strict=True)
     noise_numbers = (
@@ -125,26 +131,26 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         ),
         Number("Noise on each count", wording.number(count_noise_std), value=count_noise_std),
     )
-    if verdict is None:
+    if baseline_comparison is None:
         return noise_numbers
-    recommended_kind = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
+    recommended_kind = FACTORISATION if baseline_comparison.is_worth_it else RatingStudy.baseline
     rating_range = solution.parameters.rating_range
-    best_error = float(verdict.result.summarise(ModelKind.NO_PRIVACY).means[0, 0])
+    best_error = float(baseline_comparison.result.summarise(ModelKind.NO_PRIVACY).means[0, 0])
     reference_numbers = [
         Number(
             wording.capital(short_name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score
         )
         for model_kind, short_name in reversed(SHORT_NAMES.items())
-        if model_kind is FACTORISATION or verdict.is_worth_it
-        for score in (verdict.find_measure(model_kind)[0],)
+        if model_kind is FACTORISATION or baseline_comparison.is_worth_it
+        for score in (baseline_comparison.find_measure(model_kind)[0],)
     ]
-    recommended_error, half_width = verdict.find_measure(recommended_kind)
+    recommended_error, half_width = baseline_comparison.find_measure(recommended_kind)
     interval_number = Number("Seeds", "only one", "so no interval")
     if math.isfinite(half_width):
         interval_name, interval_note = f"Interval, 95{wording.PERCENT}", "over seeds and splits"
         interval_number = Number(interval_name, f"± {half_width:.4f}", interval_note, value=half_width)
-    difference_summary = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
-    bucket_differences = difference_summary.means[verdict.epsilon_index, 1:]
+    difference_summary = baseline_comparison.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
+    bucket_differences = difference_summary.means[baseline_comparison.epsilon_index, 1:]
     rare_differences = bucket_differences[:3][np.isfinite(bucket_differences[:3])]
     differences_by_phrase = {
         f"rarest 60{wording.PERCENT}": float(rare_differences.mean()) if rare_differences.size else math.nan,
@@ -172,31 +178,34 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     )
 
 
-def measure_relative_error(verdict: Verdict | None) -> RelativeError | None:
+def measure_relative_error(baseline_comparison: BaselineComparison | None) -> RelativeError | None:
     """Return the share of the possible gain that privacy costs the better model; None before all models are trained.
 
     Possible is what a factorisation without privacy gains over one mean for all items.
     """
-    if verdict is None:
+    if baseline_comparison is None:
         return None
     mean_error, error_without_privacy = (
-        float(verdict.result.summarise(model_kind).means[0, 0])
+        float(baseline_comparison.result.summarise(model_kind).means[0, 0])
         for model_kind in (ModelKind.GLOBAL_MEAN, ModelKind.NO_PRIVACY)
     )
     gain = mean_error - error_without_privacy
 
-    def compute_cost_share(trained: Verdict) -> float:
+    def compute_cost_share(trained: BaselineComparison) -> float:
         """Return the share that privacy costs at one trained epsilon; infinite if nothing can be gained."""
         model_error = trained.find_measure(FACTORISATION if trained.is_worth_it else RatingStudy.baseline)[0]
         return max(model_error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
 
-    model_name = SHORT_NAMES[FACTORISATION if verdict.is_worth_it else RatingStudy.baseline]
-    cost_share, error_phrase = compute_cost_share(verdict), f"privacy costs {model_name}"
-    larger_verdicts = [v for v in solving.list_verdicts(verdict.result) if v.epsilon > verdict.epsilon]
-    helping_verdict = next((v for v in larger_verdicts if compute_cost_share(v) <= NOT_USEFUL_ABOVE), None)
-    if cost_share > NOT_USEFUL_ABOVE and helping_verdict is not None:
-        cost_text = wording.percent(compute_cost_share(helping_verdict))
-        error_phrase += f" {cost_text} at ε = {wording.entered(helping_verdict.epsilon)}, but here"
+    model_name = SHORT_NAMES[FACTORISATION if baseline_comparison.is_worth_it else RatingStudy.baseline]
+    cost_share, error_phrase = compute_cost_share(baseline_comparison), f"privacy costs {model_name}"
+    baseline_comparisons = solving.list_baseline_comparisons(baseline_comparison.result)
+    larger_comparisons = [c for c in baseline_comparisons if c.epsilon > baseline_comparison.epsilon]
+    useful_comparison = next(
+        (c for c in larger_comparisons if compute_cost_share(c) <= NOT_USEFUL_ABOVE), None
+    )
+    if cost_share > NOT_USEFUL_ABOVE and useful_comparison is not None:
+        cost_text = wording.percent(compute_cost_share(useful_comparison))
+        error_phrase += f" {cost_text} at ε = {wording.entered(useful_comparison.epsilon)}, but here"
     return RelativeError(cost_share, "the possible gain", error_phrase=error_phrase)
 
 
@@ -205,7 +214,7 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
 
     On the budget before a training, on the models after it.
     """
-    if (verdict := solution.verdict) is None:
+    if (baseline_comparison := solution.baseline_comparison) is None:
         used_shares_phrase = "; ".join(
             f"{NAME_BY_SCHEME[scheme_shares.scheme].lower()} {wording.percent(scheme_shares.used_share)}"
             for scheme_shares in solution.budget_shares
@@ -214,15 +223,19 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
             "Budget that is used": f"{used_shares_phrase}.",
             "Noise over signal": "above 1, an item's vector is mostly noise.",
         }
-    errors_by_kind = {model_kind: verdict.find_measure(model_kind)[0] for model_kind in PRIVATE_KINDS}
+    errors_by_kind = {
+        model_kind: baseline_comparison.find_measure(model_kind)[0] for model_kind in PRIVATE_KINDS
+    }
     error_limit = min(errors_by_kind.values()) * (1.0 + NEAR_OPTIMAL_SHARE)
     near_optimal_names = [kind.value for kind, error in errors_by_kind.items() if error <= error_limit]
-    trained_verdicts = solving.list_verdicts(verdict.result)
-    winning_epsilons_text = ", ".join(wording.entered(v.epsilon) for v in trained_verdicts if v.is_worth_it)
+    baseline_comparisons = solving.list_baseline_comparisons(baseline_comparison.result)
+    winning_epsilons_text = ", ".join(
+        wording.entered(c.epsilon) for c in baseline_comparisons if c.is_worth_it
+    )
     winning_phrase = f"at ε = {winning_epsilons_text}" if winning_epsilons_text else "at no trained ε"
     return {
         "A factorisation clearly beats item means with own offsets": f"{winning_phrase}, of "
-        f"{', '.join(wording.entered(v.epsilon) for v in trained_verdicts)}.",
+        f"{', '.join(wording.entered(c.epsilon) for c in baseline_comparisons)}.",
         "Item means": "with each user's own offset, computed on their device and not released.",
         "Possible gain": "that of a factorisation without privacy over one mean for all items.",
         "Near-optimal": f"{', '.join(near_optimal_names)}: within 1{wording.PERCENT} of the smallest error.",
@@ -261,8 +274,8 @@ def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) 
 
 def write_methods(solution: FactorisationSolution) -> Methods | None:
     """Write the methods text with the recommendation and its error; None before a training."""
-    parameters, verdict = solution.parameters, solution.verdict
-    if verdict is None:
+    parameters, baseline_comparison = solution.parameters, solution.baseline_comparison
+    if baseline_comparison is None:
         return None
     algorithm_phrase = "least squares on noisy sums [@chien2021]"
     if parameters.algorithm is not Algorithm.STATISTICS:
@@ -283,15 +296,18 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     )
     recommended_kind = RatingStudy.baseline
     procedure_text = "Noisy means of the items' ratings were released; users add their own offsets locally."
-    if verdict.is_worth_it:
+    if baseline_comparison.is_worth_it:
         recommended_kind = FACTORISATION
         procedure_text = learning_sentences
-    mean_rmse, rmse_half_width = verdict.find_measure(recommended_kind)
-    runs_phrase = wording.counted(verdict.result.study.repeats, "simulated run")
+    mean_rmse, rmse_half_width = baseline_comparison.find_measure(recommended_kind)
+    runs_phrase = wording.counted(baseline_comparison.result.study.repeats, "simulated run")
     return Methods(
         # That of the training which the choice and its error come from, not the one entered since, if they differ.
         guarantee_text=write_guarantee(
-            "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, parameters.delta
+            "A recommender was released",
+            baseline_comparison.epsilon,
+            Neighbours.ADD_OR_REMOVE_USER,
+            parameters.delta,
         ),
         procedure=f"{procedure_text} The RMSE on ratings held out is "
         f"{_add_interval(f'{mean_rmse:.4f}', rmse_half_width)} ({runs_phrase}).",
@@ -310,8 +326,8 @@ def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) ->
         solution: The solution.
         dataset: The data that have the ratings; None if these were generated.
     """
-    verdict = solution.verdict
-    if verdict is not None and verdict.is_worth_it:
+    baseline_comparison = solution.baseline_comparison
+    if baseline_comparison is not None and baseline_comparison.is_worth_it:
         return None
     parameters, rating_range = solution.parameters, solution.parameters.rating_range
     data_fields = (

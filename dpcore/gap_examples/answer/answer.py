@@ -303,7 +303,7 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
 
 
 def _write_regression(regression_step: regression.RegressionStep) -> str:
-    """Write sentences that compare the paper's C and the best one with sample limiting."""
+    """Write sentences that compare sample limiting with the paper's matrix C and with the best C."""
     example, format_number = regression_step.example, wording.number
     g, best_variance = example.g, example.best_variance
     proof_sentence = "it is too large to be solved while you wait."

@@ -22,7 +22,7 @@ from dpcore.learning.answer.solution import (
     solve,
 )
 from dpcore.learning.optimal_cap import NEIGHBOURS
-from dpcore.learning.parameters import ASSUMPTIONS, NOT_ABOUT_DATA, LearningParameters
+from dpcore.learning.parameters import ASSUMPTIONS, FIELDS_BESIDE_DATA, LearningParameters
 from dpcore.report.content import list_public_inputs, write_columns
 
 
@@ -133,5 +133,5 @@ def build_answer(
             "neighbours": NEIGHBOURS.value,
             "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
         },
-        omitted_parameter_names=set(NOT_ABOUT_DATA) - {"own_bound"},
+        omitted_parameter_names=set(FIELDS_BESIDE_DATA) - {"own_bound"},
     )

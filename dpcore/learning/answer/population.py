@@ -146,7 +146,7 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
         table_row = {"α": f"{wording.entered(alpha)}"}
         for epsilon, limit_choices in solution.limit_choices_by_epsilon.items():
             limit_choice = limit_choices[i]
-            epsilon_text = f"ε = {wording.entered(epsilon)}"
+            epsilon_phrase = f"ε = {wording.entered(epsilon)}"
             fraction_text = wording.number(limit_choice.fraction)
             capped_users_text = wording.number(limit_choice.users_capped)
             sum_text = wording.number(limit_choice.total)
@@ -154,9 +154,9 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
                 fraction_text, capped_users_text = "ever smaller", "–"
                 sum_text = "0" if limit_choice.twice_bias == 0.0 else sum_text
             table_row |= {
-                f"Best τ₀, {epsilon_text}": fraction_text,
-                f"Users who lose rows, {epsilon_text}": capped_users_text,
-                f"Smallest sum, {epsilon_text}": sum_text,
+                f"Best τ₀, {epsilon_phrase}": fraction_text,
+                f"Users who lose rows, {epsilon_phrase}": capped_users_text,
+                f"Smallest sum, {epsilon_phrase}": sum_text,
             }
         table_rows.append(table_row)
     return table_rows

@@ -22,7 +22,7 @@ from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.optimal_cap import NEIGHBOURS, BiasProblem, ErrorParts, LearningCap
-from dpcore.learning.parameters import NOT_ABOUT_DATA, CapUnit, LearningParameters
+from dpcore.learning.parameters import FIELDS_BESIDE_DATA, CapUnit, LearningParameters
 
 NUM_CURVE_POINTS = 240
 LEAK_SENTENCE = standard.warn_of_leak("this bound was")
@@ -96,7 +96,7 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
     }
 
 
-NOT_COMPARED = NOT_ABOUT_DATA
+IGNORED_FIELD_NAMES = FIELDS_BESIDE_DATA
 
 
 def compare_over_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundComparison:

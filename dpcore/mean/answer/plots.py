@@ -222,7 +222,7 @@ class ComparedRanges:
         """Return the number of users at the bound who weigh as much as the rows above the U of the best range."""
         problem, weighted_rows = self.weighted_rows.problem, self.weighted_rows
         largest_weight = weighted_rows.noise / problem.unit_deviation
-        return weighted_rows.compute_weight_above(self.best_range.upper - problem.mean) / largest_weight
+        return weighted_rows.compute_weight_share_above(self.best_range.upper - problem.mean) / largest_weight
 
 
 def has_range_choice(dataset: Dataset) -> bool:
@@ -277,8 +277,8 @@ def is_usable(problem: ValueRangeProblem, range_choice: RangeChoice) -> bool:
     if not range_choice.is_wide:
         return False
     weighted_rows = WeightedRows(problem, range_choice.threshold)
-    weight_above = weighted_rows.compute_weight_above(range_choice.upper - problem.mean)
-    return weight_above + weighted_rows.compute_weight_below(range_choice.lower - problem.mean) <= 0.5
+    weight_above = weighted_rows.compute_weight_share_above(range_choice.upper - problem.mean)
+    return weight_above + weighted_rows.compute_weight_share_below(range_choice.lower - problem.mean) <= 0.5
 
 
 def round_outward(range_choice: RangeChoice) -> tuple[float, float]:
@@ -394,7 +394,7 @@ def build_table(
 ) -> dict[str, list[str]]:
     """Build a table that compares ranges for rows and for users, as lists of texts by column title.
 
-    ComparedRanges that are None have no row, nor have best ranges for rows that no release can use.
+    Ranges that are None have no row, nor have best ranges for rows that no release can use.
     """
     choices_by_row_title = {
         "In use": ranges.current_range,

@@ -79,7 +79,7 @@ class MeanSolution:
         split_release: The usual release of a numerator and a denominator, if counts are private; None if they are
             public.
         value_summary: Summary of the values, clamped to [L, U]; None if the data have no values.
-        worst_case: The worst-case errors; None if the target is not the mean of this table.
+        worst_case_errors: The worst-case errors; None if the target is not the mean of this table.
         users_solution: The best smooth weights if users are clamped in place of rows; None for programs that cannot.
     """
 
@@ -94,7 +94,7 @@ class MeanSolution:
     smooth_error: mean.MeanError
     split_release: SplitRelease | None = None
     value_summary: ValueSummary | None = None
-    worst_case: WorstCaseErrors | None = None
+    worst_case_errors: WorstCaseErrors | None = None
     users_solution: UsersSolution | None = None
 
     @cached_property
@@ -177,7 +177,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
     bounds = np.unique(np.concatenate((axes.choose_curve_bounds(histogram), best_bounds)))
-    split_release, worst_case = None, None
+    split_release, worst_case_errors = None, None
     has_entered_variance = parameters.variance_source is VarianceSource.ENTERED
     if isinstance(problem, PrivateCountsProblem):
         split_problem = replace(problem, released_sums=ReleasedSums.SPLIT)
@@ -188,7 +188,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
         user_weights = (
             mean.compute_row_weight(problem, smooth_choice.threshold, histogram.sizes) * histogram.sizes
         )
-        worst_case = WorstCaseErrors(
+        worst_case_errors = WorstCaseErrors(
             worst_values.bound_worst_cap_error(problem, cap_choice.max_contributions),
             worst_values.compute_worst_error(problem, user_weights),
             worst_values.find_best_weights(problem).error,
@@ -205,12 +205,12 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
         smooth_error=measure_weights(problem, smooth_choice.threshold),
         split_release=split_release,
         value_summary=value_summary,
-        worst_case=worst_case,
+        worst_case_errors=worst_case_errors,
         users_solution=solve_users(problem, smooth_choice, bounds, value_summary, has_entered_variance),
     )
 
 
-NOT_COMPARED = ("own_bound",)
+IGNORED_FIELD_NAMES = ("own_bound",)
 
 
 def compare_over_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundComparison:

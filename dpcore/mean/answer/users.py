@@ -23,7 +23,7 @@ from dpcore.answer.methods import Methods, cite_noise
 from dpcore.answer.plot import Axis, Curve, Mark, Plot, Style, Toggle
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
-from dpcore.common.programs import SPLITS_MEANS
+from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -337,7 +337,7 @@ def build_problem(dataset: Dataset, problem: mean.MeanProblem) -> ClampedUsersPr
 
     None if the data have no values, all users have the same mean, or the program cannot clamp users.
     """
-    if dataset.values is None or problem.program in SPLITS_MEANS:
+    if dataset.values is None or problem.program in MEAN_SPLITTING_PROGRAMS:
         return None
     unit_noise_variance = float(problem.noise.variance(1.0))
     users_problem = ClampedUsersProblem(dataset.values, unit_noise_variance, problem.num_aggregates == 2)

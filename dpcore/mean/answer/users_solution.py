@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import mean
-from dpcore.common.programs import SPLITS_MEANS
+from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS
 from dpcore.contributions import FloatArray
 from dpcore.mean.moved_mean import measure_reach, move_error, move_users_error
 from dpcore.mean.private_counts import PrivateCountsProblem
@@ -78,7 +78,7 @@ def solve_users(
         value_summary: Summary of the values; None if there are none. Without `MeanProblem.table_values` it is not used.
         has_entered_variance: True if sigma^2 is that of values before clamping; False if it is of values in [L, U].
     """
-    if problem.program in SPLITS_MEANS:
+    if problem.program in MEAN_SPLITTING_PROGRAMS:
         return None
     threshold, user_deviations, user_model = smooth_choice.threshold, None, None
     compute_error: ErrorFunction = partial(mean.compute_smooth_error, problem)

@@ -89,9 +89,9 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
         Number("Bound of the smooth weights", *threshold_number_arguments),
         build_error_number(solution.smooth_error, f"{error_label}, smooth weights", f"smooth_{error_key}"),
     )
-    if solution.worst_case is None:
+    if solution.worst_case_errors is None:
         return numbers
-    error = solution.worst_case.cap_error_bound
+    error = solution.worst_case_errors.cap_error_bound
     worst_case_help = "The worst case of the best bound over all values in [L, U], not a forecast."
     upper_bound_note = "at most, linearised" if solution.has_private_counts else "at most"
     worst_case_error_text = wording.number(error)
@@ -307,11 +307,11 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
             own_bound_sentence
         )
     linearised_note = ", linearised" if solution.has_private_counts else ""
-    if (worst_case := solution.worst_case) is not None:
+    if (errors := solution.worst_case_errors) is not None:
         texts_by_heading["Whatever the values"] = (
-            f"for values in [L, U] the error is at most {format_number(worst_case.cap_error_bound)} with the best "
-            f"bound, {format_number(worst_case.smooth_error)} with its smooth weights, "
-            f"{format_number(worst_case.best_weights_error)} with the best weights for that{linearised_note}. Reached "
+            f"for values in [L, U] the error is at most {format_number(errors.cap_error_bound)} with the best "
+            f"bound, {format_number(errors.smooth_error)} with its smooth weights, "
+            f"{format_number(errors.best_weights_error)} with the best weights for that{linearised_note}. Reached "
             "if heavy users have all values at one end."
         )
     if isinstance(solution.problem, PrivateCountsProblem):

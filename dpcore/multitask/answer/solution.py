@@ -338,7 +338,7 @@ def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solv
     return SearchResult(MultitaskSolution(parameters, comparison, budget_comparison, current_optima))
 
 
-NOT_COMPARED = (
+IGNORED_FIELD_NAMES = (
     "exponent", "max_tasks", "count_share", "count_max_tasks", "count_covers", "count_seed", "experiment_epsilons",
     "experiment_users", "experiment_repeats", "experiment_seed",
 )  # fmt: skip

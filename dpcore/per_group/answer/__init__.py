@@ -2,7 +2,7 @@
 
 from dpcore.per_group.answer.answer import build_answer, build_refused_answer, build_setting
 from dpcore.per_group.answer.solution import (
-    NOT_COMPARED,
+    IGNORED_FIELD_NAMES,
     DistributionSolution,
     PerGroupSolution,
     compare_over_epsilon,

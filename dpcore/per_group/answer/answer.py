@@ -23,8 +23,8 @@ from dpcore.dataset import Dataset
 from dpcore.per_group.answer import plots, words
 from dpcore.per_group.answer.error_map import Pair
 from dpcore.per_group.answer.solution import (
+    IGNORED_FIELD_NAMES,
     MIN_SAVING,
-    NOT_COMPARED,
     DistributionSolution,
     PerGroupSolution,
     check_data,
@@ -297,7 +297,7 @@ def build_answer(
         f"{parameters.statistic.value} per group",
         lambda: _list_choice_entries(solution),
         data_entries=data_json_entries,
-        omitted_parameter_names=NOT_COMPARED,
+        omitted_parameter_names=IGNORED_FIELD_NAMES,
     )
 
 

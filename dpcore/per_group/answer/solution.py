@@ -280,7 +280,7 @@ class PerGroupSolution(PairSolution):
         return int(self.problem.pairs.multiplicities[group_errors >= np.abs(self.problem.totals)].sum())
 
 
-NOT_COMPARED = ("own_groups", "own_amount")
+IGNORED_FIELD_NAMES = ("own_groups", "own_amount")
 
 
 def compare_over_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundComparison | str:

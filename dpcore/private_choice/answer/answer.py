@@ -17,7 +17,7 @@ from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.words import name_error
 from dpcore.private_choice.choice import DrawnNumber
 from dpcore.private_choice.comparison import EPSILON_AXIS_RANGE, PrivateSolution, solve
-from dpcore.private_choice.parameters import NAME_BY_NUMBER, OF_MEAN, BoundPurpose, PrivateParameters
+from dpcore.private_choice.parameters import MEAN_PURPOSES, NAME_BY_NUMBER, BoundPurpose, PrivateParameters
 from dpcore.private_choice.release_bounds import SelectionRequest
 
 MIN_PLOTTED_COST = 1e-5
@@ -131,7 +131,7 @@ def _describe_draw(
 def _describe_rule(parameters: PrivateParameters) -> str:
     """Write the predicate of a sentence, with full stop: what the best bound minimises, or that it is a quantile."""
     number_kind = parameters.purpose
-    if parameters.user_share and number_kind in OF_MEAN:
+    if parameters.user_share and number_kind in MEAN_PURPOSES:
         weights_phrase = "plain smooth weights" if number_kind is BoundPurpose.SMOOTH else "a bound on rows"
         return (
             f"minimises the expected squared error under {weights_phrase} about the mean of the rows at hand, where a "

@@ -46,9 +46,9 @@ from dpcore.private_choice.budget import divide_budget
 from dpcore.private_choice.choice import DrawnNumber
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST_BOUND,
+    MEAN_PURPOSES,
     NAME_BY_NUMBER,
-    OF_MEAN,
-    OF_QUANTILE,
+    QUANTILE_NUMBER_KINDS,
     BoundPurpose,
     NumberKind,
     OtherBound,
@@ -402,7 +402,7 @@ def find_value_range(card: Answer, number_kind: NumberKind) -> RangeEnds:
     """Return L and U of the release that an answer is about; (None, None) if it has no range."""
     if isinstance(card.parameters, MeanParameters):
         return card.parameters.lower, card.parameters.upper
-    if number_kind in OF_QUANTILE and card.setting is not None:
+    if number_kind in QUANTILE_NUMBER_KINDS and card.setting is not None:
         return card.setting.lower, card.setting.upper
     return None, None
 
@@ -434,14 +434,16 @@ def build_code(
     """
     if isinstance(selection, DrawnPair):
         return write_private_forms(selection, dataset, epsilon)
-    has_no_program = number_kind is BoundPurpose.QUANTILE or (number_kind in OF_MEAN and None in value_range)
+    has_no_program = number_kind is BoundPurpose.QUANTILE or (
+        number_kind in MEAN_PURPOSES and None in value_range
+    )
     if not isinstance(selection, DrawnNumber) or has_no_program:
         return None
     facts, drawn_number = selection.facts, selection.value
     form_name, bound_fields = forms.name_cap_form(drawn_number), dict[str, Any](max_rows=int(drawn_number))
     if number_kind in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
         form_name, bound_fields = forms.name_smooth_form(drawn_number), {"threshold": drawn_number}
-    if number_kind in OF_QUANTILE:
+    if number_kind in QUANTILE_NUMBER_KINDS:
         if card_code is None:
             return None
         card_choice = card_code.forms[0][1]
@@ -452,7 +454,7 @@ def build_code(
     if delta is not None:
         base_fields |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
     quantity = Quantity.MODEL if number_kind is OtherBound.MODEL else Quantity.COUNT
-    if number_kind in OF_MEAN:
+    if number_kind in MEAN_PURPOSES:
         quantity = Quantity.MEAN
         bound_fields |= {"lower": value_range[0], "upper": value_range[1], "range_facts": range_facts}
     elif quantity is Quantity.COUNT and (

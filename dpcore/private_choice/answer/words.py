@@ -18,8 +18,8 @@ from dpcore.private_choice import choice
 from dpcore.private_choice.choice import DrawnNumber
 from dpcore.private_choice.comparison import NUM_SIMULATED_HISTOGRAMS, PrivateSolution
 from dpcore.private_choice.parameters import (
+    MEAN_PURPOSES,
     NAME_BY_NUMBER,
-    OF_MEAN,
     BoundPurpose,
     NumberKind,
     OtherBound,
@@ -53,8 +53,8 @@ COST_SOURCE_BY_DISCLOSURE = {
 
 def format_cost(epsilon: float, delta: float | None = None) -> str:
     """Format a privacy cost, rounded up, as ``ε = 1, δ = 0.000001``."""
-    epsilon_text = f"ε = {format_rounded_up(epsilon)}"
-    return f"{epsilon_text}, δ = {format_rounded_up(delta)}" if delta else epsilon_text
+    epsilon_phrase = f"ε = {format_rounded_up(epsilon)}"
+    return f"{epsilon_phrase}, δ = {format_rounded_up(delta)}" if delta else epsilon_phrase
 
 
 def format_selection(selection: Selection) -> str:
@@ -151,14 +151,14 @@ def describe_range_cost(problem: RangeProblem) -> str:
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
     """List the assumptions about the data, the budgets and the costs, a sentence each."""
     value_assumptions: tuple[str, ...] = ()
-    if parameters.purpose in OF_MEAN and parameters.user_share:
+    if parameters.purpose in MEAN_PURPOSES and parameters.user_share:
         user_share_text = wording.number(parameters.user_share, 2)
         value_assumptions = (
             f"The error is about this table's mean; a share of {user_share_text} of the variance lies between users",
             f"The draw counts a user as having at most {MAX_SIZE_OVER_CANDIDATE} times the rows of the bound that it "
             "looks at",
         )
-    elif parameters.purpose in OF_MEAN:
+    elif parameters.purpose in MEAN_PURPOSES:
         value_assumptions = ("Rows are independent draws with one variance, also those of one user",)
     return (
         *value_assumptions,

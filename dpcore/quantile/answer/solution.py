@@ -110,7 +110,7 @@ def search(
     return BoundChoices(smooth_choice, search_best_bound(WeightKind.CAP, progress_share_of_smooth))
 
 
-NOT_COMPARED = ("own_bound",)
+IGNORED_FIELD_NAMES = ("own_bound",)
 NO_BOUND_SENTENCE = f"BigQuery counts at most {BIGQUERY_ROWS} rows per user, whatever bound you choose."
 
 

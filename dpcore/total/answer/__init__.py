@@ -2,7 +2,7 @@
 
 from dpcore.total.answer.answer import build_answer, build_refused_answer, build_setting
 from dpcore.total.answer.solution import (
-    NOT_COMPARED,
+    IGNORED_FIELD_NAMES,
     SignedSolution,
     TotalSolution,
     compare_over_epsilon,

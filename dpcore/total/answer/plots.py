@@ -327,11 +327,11 @@ def write_near_best(curves: strategies.StrategyCurves) -> list[str]:
         near_best_epsilons = curves.epsilons[
             curves.relative_errors[strategy_index] <= 1.1 * curves.relative_errors[0]
         ]
-        epsilon_text = "no ε"
+        epsilon_phrase = "no ε"
         if near_best_epsilons.size:
             lowest_epsilon_text, highest_epsilon_text = (
                 wording.number(epsilon, 2) for epsilon in near_best_epsilons[[0, -1]]
             )
-            epsilon_text = f"ε from {lowest_epsilon_text} to {highest_epsilon_text}"
-        sentences.append(f"{_name_strategy(curves, strategy_index)}: for {epsilon_text}.")
+            epsilon_phrase = f"ε from {lowest_epsilon_text} to {highest_epsilon_text}"
+        sentences.append(f"{_name_strategy(curves, strategy_index)}: for {epsilon_phrase}.")
     return sentences

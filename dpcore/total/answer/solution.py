@@ -247,7 +247,7 @@ def _solve_signed(user_totals: UserTotals, parameters: TotalParameters) -> Signe
     )
 
 
-NOT_COMPARED = list_fields_beside_data(TotalParameters)
+IGNORED_FIELD_NAMES = list_fields_beside_data(TotalParameters)
 """Settings on which no part of the solution depends."""
 
 

@@ -242,7 +242,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
     )
 
 
-SIDES = (
+SIDE_CURVES = (
     ("rows, held out", ScoreUnit.ROWS, Side.HELD_OUT, Style.SMOOTH),
     ("users, held out", ScoreUnit.USERS, Side.HELD_OUT, Style.CAP),
     ("rows, trained on", ScoreUnit.ROWS, Side.TRAINED, Style.SMOOTH),
@@ -254,7 +254,7 @@ def plot_sides(solution: TrainingSolution) -> Plot:
     """Plot the loss of clipped sums: means over rows and over users, on training users and on users held out."""
     clipped_sum_indices = solution.table.find_cell_indices(Method.CLIPPED_SUM)
     bound_column, side_curves = Column("bound", solution.reaches[clipped_sum_indices]), []
-    for side_name, score_unit, side, curve_style in SIDES:
+    for side_name, score_unit, side, curve_style in SIDE_CURVES:
         mean_losses = solution.table.summarise(Measure.LOSS, score_unit, side).means[clipped_sum_indices]
         loss_column = Column(f"loss_{side_name.replace(', ', '_').replace(' ', '_')}", mean_losses)
         curve_dash, curve_width = ("dot", 1.5) if side == Side.TRAINED else ("", None)

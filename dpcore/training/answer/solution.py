@@ -219,7 +219,7 @@ class TrainingSolution:
         return self.verdict is not None and not self.verdict.is_clear
 
 
-NOT_COMPARED = ("bound", "bounded_by", "pace", "runs", "splits", "radius", *GENERATOR_FIELDS, "source")
+IGNORED_FIELD_NAMES = ("bound", "bounded_by", "pace", "runs", "splits", "radius", *GENERATOR_FIELDS, "source")
 
 
 def compare_over_epsilon(data: TrainingData, parameters: TrainingParameters) -> BoundComparison:

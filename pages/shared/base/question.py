@@ -90,8 +90,8 @@ def propose_range(
         value_limits: Least and largest value; None for those of the facet of values.
     """
     current_ends = current_values[field_names[0]], current_values[field_names[1]]
-    untouched_ranges = current_values["proposed"] or initial_ends, (None, None)
-    if dataset.release is not None or current_ends not in untouched_ranges:
+    replaceable_ranges = current_values["proposed"] or initial_ends, (None, None)
+    if dataset.release is not None or current_ends not in replaceable_ranges:
         return {}
     if value_limits is None and dataset.values is not None:
         value_limits = dataset.values.limits

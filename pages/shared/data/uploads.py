@@ -153,7 +153,7 @@ def show_item_names_upload(question: Question, dataset: Dataset, items_noun: str
         uploader.show(
             f"A public list of the {items_noun}: id, name",
             "One a line: movies.dat, u.item and movies.csv of MovieLens as they come, or two columns.",
-            lambda files: _read_item_names(uploader, files),
+            lambda new_files: _store_item_names(uploader, new_files),
         )
         uploader.show_problems()
 
@@ -173,11 +173,11 @@ def _describe_names(dataset: Dataset, names_by_id: Mapping[str, str] | None, ite
     )
 
 
-def _read_item_names(uploader: Uploader, files: list[UploadedFile]) -> None:
-    """Store the list of names in an uploaded file, or the problems for which it is refused."""
+def _store_item_names(uploader: Uploader, new_files: list[UploadedFile]) -> None:
+    """Store the list of names in the first new file, or the problems for which it is refused, and drop the files."""
     try:
-        st.session_state[keys.ITEM_NAMES] = read_names(files[0].getvalue())
+        st.session_state[keys.ITEM_NAMES] = read_names(new_files[0].getvalue())
         uploader.store_problems(())
     except Exception as error:  # Whatever it is, the page stays usable.
-        uploader.store_problems(describe_error(error), [files[0].name])
-    uploader.drop_files(files)
+        uploader.store_problems(describe_error(error), [new_files[0].name])
+    uploader.drop_files(new_files)

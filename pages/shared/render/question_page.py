@@ -93,8 +93,8 @@ def read_inputs(
     hidden_names = {field_name for field_name in question.fields if is_hidden(field_name)}
     absent_names = hidden_names.union(unused_names)
     line_fields, more_fields = (
-        [n for n in question.list_fields(place) if n not in absent_names]
-        for place in (Place.LINE, Place.MORE)
+        [n for n in question.list_fields(field_place) if n not in absent_names]
+        for field_place in (Place.LINE, Place.MORE)
     )
     with slots.line:
         fields.draw_fields(

@@ -220,7 +220,7 @@ def show_comparison(run: page_run.PageRun) -> None:
         compared_data = (
             dataset_in_use if question.can_answer(dataset_in_use) else session.load_demonstration()
         )
-    ignored_names = getattr(answer_module, "NOT_COMPARED", ())
+    ignored_names = getattr(answer_module, "IGNORED_FIELD_NAMES", ())
     # What holds at the ε in use need not hold at every other: the renderer says so.
     Renderer(question, run.answer_card, compared_data).show(
         lambda _, data: against.show_over_epsilon(

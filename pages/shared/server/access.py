@@ -5,7 +5,7 @@ can send requests to 127.0.0.1. By DNS rebinding (its own name, pointed at 127.0
 as the same origin as the app. It cannot choose the headers ``Host``, ``Origin`` and ``Sec-Fetch-*`` that its browser
 sends along. Streamlit 1.67 checks ``Host`` for the websocket only, and takes every port of this computer for its own
 origin. It asks a host on the internet for this computer's address when it does not know an origin. So it is not left to
-find_verdict any.
+judge any.
 
 The start token stops other accounts of this computer, which choose their headers freely and would read files with the
 rights of the account that runs the server. Only a browser that has the link of this start gets in.
@@ -41,7 +41,7 @@ def is_served(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def read_public_origins(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
-    """Return the origins of the public demo as browsers write them, scheme://host:port; empty if none is named.
+    """Return the origins named for the public demo, scheme://host:port; empty if none is, refused without a demo.
 
     Raises:
         SettingsError: Where there are such addresses and no demo, or one that is no origin.

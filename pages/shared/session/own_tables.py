@@ -37,7 +37,7 @@ from pages.shared.base import catalogue, keys
 from pages.shared.data.table_upload import TableUpload
 from pages.shared.figures.figures import MAX_PINS, Pin
 
-DISCLOSURE_BY_TEXT = {label.value: label for label in (Disclosure.PUBLIC, Disclosure.PRIVATE)}
+DISCLOSURE_BY_TEXT = {disclosure.value: disclosure for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)}
 
 
 def _read_disclosure(node: JsonValue) -> Provenance | None:

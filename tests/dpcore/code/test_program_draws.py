@@ -25,7 +25,9 @@ def test_the_stated_error_is_that_of_the_programs_releases(
 ) -> None:
     with programs.write_tables() as files:
         file, rows = files[table]
-        reply = programs.ask_call(programs.KINDS[kind], file, epsilon, noise, library, disclosure="public")
+        reply = programs.ask_call(
+            programs.RELEASE_KINDS[kind], file, epsilon, noise, library, disclosure="public"
+        )
         result = programs.measure_cell(kind, rows, reply, library, num_samples=60, num_draws=50)
     assert abs(result.z) <= 5.0
     assert result.scale_ratio == (None if library == "python" else pytest.approx(1.0, rel=1e-5))

@@ -87,7 +87,7 @@ def test_errors_of_items_outside_the_buckets_count_among_all(
 
 
 def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None:
-    near = factorisation_study.find_nearest(model.learned_coordinates, np.array([7]), 5)[0]
+    near = factorisation_study.find_nearest(model.coordinates_without_level, np.array([7]), 5)[0]
     learned = model.item_vectors[:, 1:]
     scores = learned @ learned[7]
     scores[7] = -np.inf
@@ -97,12 +97,12 @@ def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None
     turned = FactorModel(turned_vectors, model.settings, RANGE)
     items = np.arange(150)
     assert factorisation_study.compare_neighbours(
-        turned.learned_coordinates, model.learned_coordinates, items
+        turned.coordinates_without_level, model.coordinates_without_level, items
     ) == pytest.approx(1.0)
     noise = FactorModel(np.random.default_rng(5).normal(size=(150, 4)), model.settings, RANGE)
     # By chance 20 of 149 are shared: 0.13, with a standard deviation of 0.006 over 150 items.
     assert factorisation_study.compare_neighbours(
-        noise.learned_coordinates, model.learned_coordinates, items
+        noise.coordinates_without_level, model.coordinates_without_level, items
     ).mean() == pytest.approx(20 / 149, abs=0.04)
 
 

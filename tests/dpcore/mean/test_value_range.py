@@ -165,7 +165,7 @@ def test_on_the_shop_it_beats_the_range_of_the_values() -> None:
     assert solution.upper < float(values.values.max())
     # As many users weigh as much above U as beside it: with both parts, lambda (|D| + a) = kappa (U - L).
     weighted_rows = WeightedRows(problem, solution.threshold)
-    weight = weighted_rows.compute_weight_above(solution.upper - problem.mean)
+    weight = weighted_rows.compute_weight_share_above(solution.upper - problem.mean)
     assert weight * (solution.clamping + solution.bounding) <= solution.noise**2 / (
         solution.upper - solution.lower
     ) * (1 + 1e-9)

@@ -86,18 +86,20 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     bare = Dataset("made", "a generator", Disclosure.PUBLIC, ContributionHistogram.from_counts(counts))
     for item in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
         answer = build_answer(item, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(item)))
-        worst_case, problem = answer.solution.worst_case, answer.solution.problem
-        assert worst_case.best_weights_error <= min(worst_case.cap_error_bound, worst_case.smooth_error)
+        worst_case_errors, problem = answer.solution.worst_case_errors, answer.solution.problem
+        assert worst_case_errors.best_weights_error <= min(
+            worst_case_errors.cap_error_bound, worst_case_errors.smooth_error
+        )
         of_users = mean.compute_row_weight(problem, answer.solution.smooth_choice.threshold, counts) * counts
         shift = float((of_users - counts / counts.sum()) @ (np.bincount(users, weights=values) / counts))
         noise = math.sqrt(2.0) * float(of_users.max()) / 5.0
-        assert math.hypot(shift, noise) <= worst_case.smooth_error * (1.0 + 1e-12)
+        assert math.hypot(shift, noise) <= worst_case_errors.smooth_error * (1.0 + 1e-12)
         number = next(one for one in answer.numbers if one.key == "error_whatever_the_values")
-        assert number.value == worst_case.cap_error_bound
+        assert number.value == worst_case_errors.cap_error_bound
     population_answer = build_answer(
         bare, MeanParameters(5.0, 0.0, 1.0)
     )  # A population: no values of this table limit that error.
-    assert population_answer.solution.worst_case is None
+    assert population_answer.solution.worst_case_errors is None
     assert "Whatever the values" not in population_answer.facts
     # One value of each of 60 users: Laplace noise of scale B / (epsilon m).
     assert population_answer.solution.error_over_users == pytest.approx(math.sqrt(2.0) / (5.0 * 60))

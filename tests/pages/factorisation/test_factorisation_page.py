@@ -165,7 +165,7 @@ def test_figures_draw_what_was_computed() -> None:
         (one,) = [one for one in fig.data if one.name == kind.value]
         assert np.asarray(one.y) == pytest.approx(result.summarise(kind).means[:, 0])
         assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_widths[:, 0])
-    at = solution.verdict.epsilon_index
+    at = solution.baseline_comparison.epsilon_index
     (adaptive,) = [
         one
         for one in draw_plot(plots.plot_buckets(solution, "rmse")).data
