@@ -357,8 +357,8 @@ def _draw_row_rules(column_names: Sequence[str]) -> None:
     if problems:
         fields.show_problems(problems)
     elif "periods" in rule_by_field and not rule_by_field["periods"].is_filter:
-        price_text = rule_by_field["periods"].price_person(1.0, 0.0)
-        st.caption("At ε = 1: " + "".join(rule_by_field["periods"].describe(price_text)[1:]))
+        price = rule_by_field["periods"].price_person(1.0, 0.0)
+        st.caption("At ε = 1: " + "".join(rule_by_field["periods"].describe_price(price)[1:]))
 
 
 def read_row_rules() -> tuple[dict[str, Any], tuple[InputProblem, ...]]:
