@@ -123,7 +123,7 @@ class Rows:
         num_rows_strictly_below: How many rows lie below the lower end of each interval; only of a discrete base, whose
             candidates may tie with values.
         ordered_values: The values, ascending, shape (n,).
-        draws: Random orders of each user's rows, by which caps choose.
+        random_orders: Random orders of each user's rows, by which caps choose.
     """
 
     def __init__(self, values: Values, base: Base, first_seed: int, num_subsamples: int) -> None:

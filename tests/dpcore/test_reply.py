@@ -108,7 +108,7 @@ def test_several_epsilons_are_checked(epsilon, sentence) -> None:
 @pytest.mark.long
 def test_the_types_of_the_calls_are_those_of_the_script_and_a_checker_reads_them(tmp_path: Path) -> None:
     stubs = runpy.run_path(str(ROOT / ".make" / "stubs.py"))
-    assert stubs["STUB"].read_text(encoding="utf-8") == stubs["write_stub"](), "run .make/stubs.py"
+    assert stubs["STUB_PATH"].read_text(encoding="utf-8") == stubs["write_stub"](), "run .make/stubs.py"
     program = tmp_path / "program.py"
     program.write_text(
         "import dpcore as ss\n"
