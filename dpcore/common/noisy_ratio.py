@@ -65,8 +65,14 @@ def compute_laplace_squares(
     """
     g = np.asarray(scale) / half_range * (1.0 if is_split else 0.5)
     integrate = functools.partial(_integrate_laplace, is_split=is_split)
-    scaled = np.divide(sums, half_range * g), np.divide(row_counts, g), np.divide(centred_means, half_range)
-    return half_range**2 * _integrate_in_blocks(integrate, *scaled, np.divide(min_rows, g), reach)
+    unit_free_arguments = (
+        np.divide(sums, half_range * g),
+        np.divide(row_counts, g),
+        np.divide(centred_means, half_range),
+    )
+    return half_range**2 * _integrate_in_blocks(
+        integrate, *unit_free_arguments, np.divide(min_rows, g), reach
+    )
 
 
 def _integrate_laplace(

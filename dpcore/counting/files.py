@@ -204,7 +204,9 @@ def add_folder_cells(file: File, relation: Relation, table: Table) -> tuple[Rela
     if not cell_by_column:
         return relation, table
     refuse_many_columns(len(relation.columns) + len(cell_by_column))
-    file_layouts = tuple(replace(f, folder_cells=tuple(cell_by_column.items())) for f in table.layouts)
+    file_layouts = tuple(
+        replace(file_layout, folder_cells=tuple(cell_by_column.items())) for file_layout in table.layouts
+    )
     table = replace(table, frame=table.frame.assign(**cell_by_column), layouts=file_layouts)
     if relation.table is not None:
         return Relation.of_table(table), table

@@ -266,8 +266,9 @@ def fit_private(
         ridge_to_noise: What the items' ridge grows by per unit of noise.
         seed: Of noise and draws; schemes share the noise on sums of the same seed.
         on_sweep: Called after each sweep; it may raise an exception to end the work.
-        gradient_steps: Of gradient descent (algorithm 2), which must be the releases of ``spending``; None for sums
-            and their solution (algorithm 1), with two releases. Steps need noisy counts under every scheme.
+        gradient_steps: Of gradient descent (algorithm 2), which must be the releases of ``spending``; None for
+            algorithm 1: two releases per sweep, the sums' matrices and vectors, which are then solved. Steps need noisy
+            counts under every scheme.
 
     Returns:
         The model, with the ridge that was used. With mu^2 as in

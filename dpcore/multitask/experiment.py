@@ -72,7 +72,7 @@ class SkewedTasks:
             indices_in_chunk, task_codes = np.nonzero(rng.random(chunk_shape) < probabilities)
             user_chunks.append(indices_in_chunk + first_user_code)
             task_chunks.append(task_codes)
-        if not any(user_codes.size for user_codes in user_chunks):
+        if not any(chunk_user_codes.size for chunk_user_codes in user_chunks):
             raise refuse("not a single pair came up", remedy="Take more users, or more tasks per user")
         return Pairs(np.concatenate(user_chunks), np.concatenate(task_chunks), self.num_tasks)
 

@@ -138,7 +138,7 @@ class SumsOverUsers(ABC):
         """Compute the sum at which each candidate is best, in steps, shape (c,) or (); it does not depend on data."""
 
     def compute_target_distances(self, sums: IntArray, candidates: FloatArray) -> IntArray:
-        """Compute the distance of each target from [sum without, sum with], given `compute_sums`, shape (..., c)."""
+        """Compute each target's distance from the sums without and with users at the candidate, shape (..., c)."""
         # Where the sum jumps nowhere, the one row there is stands for both.
         return compute_interval_distance(sums[..., -1, :], sums[..., 0, :], self.compute_targets(candidates))
 

@@ -240,8 +240,8 @@ def add_regions(
     taken_label_cells: list[GridCell] = []
     for region_number, (region_text, color) in enumerate(region_styles):
         region_mask = regions.region_numbers == region_number
-        label_cell = _find_label_cell(region_mask & free_mask, taken_label_cells)
-        label_cell = label_cell or _find_label_cell(region_mask, taken_label_cells)
+        label_cell = _find_roomiest_cell(region_mask & free_mask, taken_label_cells)
+        label_cell = label_cell or _find_roomiest_cell(region_mask, taken_label_cells)
         if label_cell is not None:
             taken_label_cells.append(label_cell)
             row_index, column_index = label_cell
@@ -325,7 +325,7 @@ def _find_runs(true_mask: Mask) -> list[tuple[int, int]]:
     return list(zip(run_edges[::2], run_edges[1::2], strict=True))
 
 
-def _find_label_cell(free_region_mask: Mask, taken_label_cells: Sequence[GridCell]) -> GridCell | None:
+def _find_roomiest_cell(free_region_mask: Mask, taken_label_cells: Sequence[GridCell]) -> GridCell | None:
     """Return (row, column) of the cell with the most room for a label; None if there is too little room.
 
     Room is counted within the mask, away from other labels.

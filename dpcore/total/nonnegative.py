@@ -403,9 +403,9 @@ def _find_second_point(problem: TotalProblem, bound: float, direction: float, en
         tested_bound = bound + whole_step if problem.is_integer else bound * (1.0 + relative_step)
         if (end - tested_bound) * direction <= 0.0:
             break
-        bias = problem.amounts.excess(tested_bound)
+        amount_cut = problem.amounts.excess(tested_bound)
         num_users_above = problem.amounts.users_above(tested_bound)
-        if _compute_slopes(problem, tested_bound, bias, num_users_above) * direction >= 0.0:
+        if _compute_slopes(problem, tested_bound, amount_cut, num_users_above) * direction >= 0.0:
             return tested_bound
     return end
 

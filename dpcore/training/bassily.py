@@ -159,11 +159,13 @@ def compute_losses(
 
     Source: Epasto et al. 2020, appendix E.2.
     """
-    cells_by_name = {"weights": Cell(Method.SMOOTH, int(rows.sizes.max()))}
+    cell_by_method_name = {"weights": Cell(Method.SMOOTH, int(rows.sizes.max()))}
     if bound != BOUND_PLOTTED_AS_NONE:
-        cells_by_name = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
+        cell_by_method_name = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
     loss_by_line_key: dict[str, float] = {}
-    for epsilon, (method_name, cell) in itertools.product(WEIGHT_LOSSES_BY_EPSILON, cells_by_name.items()):
+    for epsilon, (method_name, cell) in itertools.product(
+        WEIGHT_LOSSES_BY_EPSILON, cell_by_method_name.items()
+    ):
         theta = train_bassily(rows, cell, epsilon, seed, range(NUM_RUNS), step_size_formula, step_share)
         row_losses = LossKind.LOGISTIC.evaluate(rows.signed_features @ theta)
         row_weights = np.full_like(row_losses, 1.0 / rows.num_rows)

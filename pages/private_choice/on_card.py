@@ -296,7 +296,10 @@ def _find_selection(
 def _ask_for_missing(
     card: Answer, missing: MissingInput, public_fields: QuestionFields
 ) -> BoundSelection | None:
-    """Build the selection that names what must be entered first; None if entering something does not help."""
+    """Build the selection that names what must be entered first, with those of ``public_fields`` among it; or None.
+
+    None if entering something does not help.
+    """
     is_pair = isinstance(card.parameters, PerGroupParameters)
     if missing is selections.PAIR_NOT_POSSIBLE or (card.setting is None and not is_pair):
         return None
@@ -351,24 +354,26 @@ def _build_selection_card(
 def add_range_cost(card: Answer) -> Answer:
     """Return the card with the cost of its range in programs and detail if the range was drawn; else unchanged."""
     card_setting = card.setting
-    facts = None if card_setting is None else actions.find_range_facts(card_setting.lower, card_setting.upper)
-    if facts is None or card_setting is None or not session.get_dataset().is_private:
+    range_facts = (
+        None if card_setting is None else actions.find_range_facts(card_setting.lower, card_setting.upper)
+    )
+    if range_facts is None or card_setting is None or not session.get_dataset().is_private:
         return card
     code_choice = card.code
     if code_choice is not None:
         named_forms = code_choice.forms
         new_forms = (
-            (n, replace(f, range_facts=facts) if isinstance(f, ReleaseSpec) else f) for n, f in named_forms
+            (n, replace(f, range_facts=range_facts) if isinstance(f, ReleaseSpec) else f)
+            for n, f in named_forms
         )
         code_choice = OfferedPrograms(tuple(new_forms))
     # If the bound was selected, too, the card has said what all of it is.
     if isinstance(card.disclosure, ReleaseFacts):
         return replace(card, code=code_choice)
-    cost_sentence = (
-        f"With the draw of the range, ε = {format_rounded_up(facts.epsilon + card_setting.epsilon)} in all."
-    )
+    spent_epsilon = range_facts.epsilon + card_setting.epsilon
+    cost_sentence = f"With the draw of the range, ε = {format_rounded_up(spent_epsilon)} in all."
     if is_total_epsilon():
-        cost_sentence = f"The draw of the range took ε = {format_rounded_up(facts.epsilon)}."
+        cost_sentence = f"The draw of the range took ε = {format_rounded_up(range_facts.epsilon)}."
     return replace(card, detail=f"{card.detail} {cost_sentence}".strip(), code=code_choice)
 
 

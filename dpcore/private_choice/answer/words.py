@@ -195,9 +195,9 @@ def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) ->
         forecast_text = (
             f"a draw adds {', '.join([f'{first_forecast_text} users', *other_forecast_texts])} to the error"
         )
-    samples_sentence = f"On public samples {forecast_text}, on average, at most."
+    added_error_sentence = f"On public samples {forecast_text}, on average, at most."
     remedy_sentence = "A larger ε of the draw or a bound that you know does better."
-    return f"{samples_sentence} {remedy_sentence}" if mean_regrets.max() > 1.0 else samples_sentence
+    return f"{added_error_sentence} {remedy_sentence}" if mean_regrets.max() > 1.0 else added_error_sentence
 
 
 def is_direct_cheaper(solution: PrivateSolution) -> bool:

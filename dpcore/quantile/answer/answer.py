@@ -194,7 +194,7 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
     yield words.describe_base(solution)
     base_change = yield Choice("poorer", "Make ν poorer", {change: change.value for change in BaseChange})
     yield words.describe_poorer_bases(solution, base_change)
-    change_sizes, bases = core.build_poorer_bases(parameters, base_change, solution.mechanism)
+    shifts_or_stretches, bases = core.build_poorer_bases(parameters, base_change, solution.mechanism)
     weight_kind, bound = solution.weight_kind, solution.bound
     base_arguments = solution.problem, bases, weight_kind, bound
     base_errors = yield Search(
@@ -209,7 +209,7 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
         return
     if np.isnan(base_errors).any():
         yield Note("Stopped early.")
-    yield plots.plot_poorer(solution, base_change, change_sizes, base_errors, dataset)
+    yield plots.plot_poorer(solution, base_change, shifts_or_stretches, base_errors, dataset)
     yield Label()
 
 

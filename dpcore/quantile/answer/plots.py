@@ -151,7 +151,8 @@ def plot_density(
         base_column = Column("base_density", _compute_base_density(solution, bin_edges))
         curves.append(Curve("Base ν", centers, base_column, Style.SAMPLING, color_style=Style.ENTERED))
     alt_text = " ".join(
-        f"{quantile_name}: {sentence}" for quantile_name, sentence in describe_answers(solution).items()
+        f"{quantile_name}: {answer_sentence}"
+        for quantile_name, answer_sentence in describe_answers(solution).items()
     )
     value_axis = _build_value_axis((lowest_shown, highest_shown))
     columns = {"from": bin_edges[:-1], "to": bin_edges[1:]}
