@@ -105,7 +105,7 @@ def build_setting(
 
 def list_cells() -> list[Cell]:
     """List the cells of the reduced grid: table 1 at four n, ε = 1 and 10; table 2; table 4 at 256 owners."""
-    cells = [cell for owners in QUICK_OWNERS[:1] for cell in _list_table_1(owners)]
+    cells = [cell for owners in QUICK_OWNERS for cell in _list_table_1(owners)]
     for index, num_records in enumerate(RECORDS_PER_USER):
         full, joint = (256, Form.FULL), (256, Form.JOINT)
         columns = [
@@ -125,7 +125,7 @@ def list_cells() -> list[Cell]:
             SPREADS_2_BY_PART[personal_part],
         )
         cells += [cell] * (personal_part not in (NOTHING, LAST))  # These two are in table 4.
-    return cells + [cell for owners in QUICK_OWNERS[1:] for cell in _list_table_1(owners)]
+    return cells
 
 
 def list_other_cells() -> list[Cell]:

@@ -13,12 +13,11 @@ from dpcore.answer.paper_figure import Claim, Line, PaperFigure, all_hold, is_or
 from dpcore.factorisation.paper_runs import (
     CHOICE_EXPONENTS,
     DASHES,
+    DESCENT_RUNS,
     DESCENT_SUFFIX,
     EPSILONS,
     EXPONENTS,
     FIFTHS,
-    FLAT_SHARE_DESCENT_RUNS,
-    FLAT_SHARE_RUNS,
     MOVIE_DESCENT_RUNS,
     MOVIE_RUNS,
     NEAREST_EPSILONS,
@@ -30,8 +29,7 @@ from dpcore.factorisation.ratings import NUM_BUCKETS
 
 RATINGS_SETTING = (
     "6,000 generated users with about 600,000 ratings of 3,700 items in place of MovieLens 10M, a tenth held out; "
-    "δ = 1e-5, and our defaults, by which counts take 12 % of the budget at every ε (the paper's take 14 % at ε = 5, "
-    "20 % at ε = 20)."
+    "δ = 1e-5, the paper's shares for counts, and our defaults."
 )
 CHOICES_SETTING = (
     "by popularity and taste. A tenth of the users is held out, a fifth of their choices to be recalled. δ = 1 / n and "
@@ -43,10 +41,7 @@ MOVIES_SETTING = (
     f"73 choices each {CHOICES_SETTING}"
 )
 SONGS_SETTING = (
-    "10,000 generated users of 720 songs for the Million Song Data, 59 choices each "
-    + CHOICES_SETTING.replace(
-        "δ = 1 / n and the shares for counts are the paper's", "δ = 1e-5; counts take 12 %"
-    )
+    f"10,000 generated users of 720 songs for the Million Song Data, 59 choices each {CHOICES_SETTING}"
 )
 UNIFORM_LINE = Line("uniform", "Uniform sampling", Style.ENTERED, "square")
 TAIL_LINE = Line("tail", "Tail sampling", Style.CAP, "triangle-up")
@@ -139,7 +134,7 @@ ERROR_OVER_EPSILON_FIGURE = PaperFigure(
         NO_PRIVACY_LINE,
         *STEP_LINES,
     ),
-    functools.partial(run_both, FLAT_SHARE_RUNS.run_over_epsilon, FLAT_SHARE_DESCENT_RUNS.run_over_epsilon),
+    functools.partial(run_both, RATING_RUNS.run_over_epsilon, DESCENT_RUNS.run_over_epsilon),
     10,
     "In the paper adaptive weights are best. Here they are from ε = 5 on; on MovieLens 1M at every ε, "
     "by least squares (DPALS) and by gradient steps (DPSGD). The paper lacks "
@@ -164,9 +159,7 @@ ERROR_OVER_EXPONENT_FIGURE = _derive_figure(
     x=linear_axis("exponent μ", (-0.03, 1.03)),
     x_values=EXPONENTS,
     lines=EXPONENT_LINES + tuple(map(_derive_step_line, EXPONENT_LINES)),
-    run_once=functools.partial(
-        run_both, FLAT_SHARE_RUNS.run_over_exponent, FLAT_SHARE_DESCENT_RUNS.run_over_exponent
-    ),
+    run_once=functools.partial(run_both, RATING_RUNS.run_over_exponent, DESCENT_RUNS.run_over_exponent),
     claims=(
         Claim(
             "The best μ lies from 1/4 to 1/2",

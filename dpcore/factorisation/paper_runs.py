@@ -76,12 +76,10 @@ class PaperRuns:
         draw_table: Draws the table of a seed, with the planted traits of the items, shape (num_items, rank); NaN if
             none are planted.
         study: The settings.
-        count_share: Share of the budget for counts at every ε; None for the paper's, which rise with ε.
     """
 
     draw_table: Callable[[int], tuple[Ratings, FloatArray]]
     study: Study
-    count_share: float | None = None
 
     def run(
         self, epsilon: float, exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
@@ -90,7 +88,7 @@ class PaperRuns:
         study = replace(
             self.study,
             epsilons=(epsilon,),
-            count_share=choose_count_share(epsilon) if self.count_share is None else self.count_share,
+            count_share=choose_count_share(epsilon),
             exponent=exponent,
             repeats=1,
             seed=seed,
@@ -231,10 +229,6 @@ DESCENT_RUNS = PaperRuns(
     RATING_RUNS.draw_table,
     RatingStudy(measures_recall=False, gradient_steps=GradientSteps(), model_kinds=tuple(SCHEME_BY_KIND)),
 )
-FLAT_SHARE_RUNS, FLAT_SHARE_DESCENT_RUNS = (
-    replace(runs, count_share=0.12) for runs in (RATING_RUNS, DESCENT_RUNS)
-)
-"""Of figures 1 and 3, whose counts take as much at every ε as at ε = 1."""
 DESCENT_SUFFIX = "_descent"
 """Of the keys of lines by gradient steps (DPSGD); those without it are by least squares (DPALS)."""
 
@@ -261,5 +255,6 @@ CHOICE_STEPS = replace(
 MOVIE_RUNS = PaperRuns(lambda seed: _draw_table(MOVIES_GENERATOR, seed), CHOICE_STUDY)
 MOVIE_DESCENT_RUNS = PaperRuns(MOVIE_RUNS.draw_table, CHOICE_STEPS)
 SONG_RUNS = PaperRuns(
-    lambda seed: _draw_table(SONGS_GENERATOR, seed), ChoiceStudy(non_private_settings=WITHOUT_PRIVACY), 0.12
+    lambda seed: _draw_table(SONGS_GENERATOR, seed),
+    ChoiceStudy(non_private_settings=WITHOUT_PRIVACY, delta=1.0 / SONGS_GENERATOR.num_users),
 )
