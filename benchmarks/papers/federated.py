@@ -123,7 +123,7 @@ def _select(
 
 @functools.cache
 def compute_noise_multiplier(epsilon: float, sampling_rate: float, num_steps: int) -> float:
-    """Compute z, the noise over the clipping norm, of DP-SGD with Poisson sampling, by dp-accounting's PLD accountant."""
+    """Compute z, noise over clipping norm, of DP-SGD with Poisson sampling, by dp-accounting's PLD accountant."""
     import dp_accounting
     from dp_accounting import pld
 
