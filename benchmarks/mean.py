@@ -74,7 +74,7 @@ def make_plain_variances(problem: mean.MeanProblem) -> tuple[Callable[..., float
 
 def solve_exactly(problem: mean.MeanProblem) -> tuple[float, float]:
     """Return the variances of both certified optima."""
-    return mean.best_smooth(problem).squared_error, mean.best_cap(problem).squared_error
+    return mean.find_best_smooth(problem).squared_error, mean.find_best_cap(problem).squared_error
 
 
 def search_our_grid(problem: mean.MeanProblem) -> tuple[float, float]:
@@ -141,8 +141,8 @@ def measure(
 def print_table(problem: mean.MeanProblem, lines: list[TableRow]) -> None:
     """Print the table; the first line is ours, to which times are compared."""
     h = problem.histogram
-    smooth_bound = mean.best_smooth(problem).certificate.lower_bound
-    cap_bound = mean.best_cap(problem).certificate.lower_bound
+    smooth_bound = mean.find_best_smooth(problem).certificate.lower_bound
+    cap_bound = mean.find_best_cap(problem).certificate.lower_bound
     print(
         f"\n{h.sizes.size:,} distinct sizes, {h.num_users:,} users, {h.num_rows:,} rows, eps = {problem.epsilon:g}"
     )

@@ -211,7 +211,7 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
     return min(max(threshold_root, float(sizes[k - 1]) if k else 0.0), float(sizes[k]))
 
 
-def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
+def find_best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
     """Find the best weights of users, exactly, by `smooth_root`, with a dual certificate.
 
     Args:
@@ -249,7 +249,7 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
     return Optimum(threshold, losses, Certificate(objective_value, dual_bound, bound_argument), stop_reason)
 
 
-def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
+def find_best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     """Find the best whole cap between s_1 and s_m, exactly, with a certificate.
 
     With S the rows of users at or below h and q the users above, the derivative of (h / n_h)^2 + A / n_h has

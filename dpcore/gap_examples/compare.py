@@ -83,7 +83,7 @@ class Comparison:
 
 def compare(problem: MeanProblem) -> Comparison:
     """Find the best cap and the best smooth weights of one problem, each exact and with its certificate."""
-    return Comparison(problem, mean.best_smooth(problem), mean.best_cap(problem))
+    return Comparison(problem, mean.find_best_smooth(problem), mean.find_best_cap(problem))
 
 
 @dataclass(frozen=True)

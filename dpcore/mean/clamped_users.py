@@ -433,7 +433,7 @@ def _check_means_differ(problem: ClampedUsersProblem) -> None:
         raise refuse("all users have the same mean, so that no limit can be told from another")
 
 
-def best_joint(
+def find_best_joint(
     problem: ClampedUsersProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> DeviationLimit:
     """Find the best centre, deviation limit and threshold together, by branch and bound over h.

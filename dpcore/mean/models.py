@@ -16,7 +16,7 @@ sigma^2 is the variance of the rows of the table with the divisor n - 1, so that
 out of n rows without replacement. The best of all weights are u_l = min(t, p_l + nu x_l), by the conditions of
 Karush, Kuhn and Tucker; ours.
 
-`CountsOnly.best_smooth` finds them in three steps:
+`CountsOnly.find_best_smooth` finds them in three steps:
 
 1. *Piece*: check the optimality condition in t at every size; the first size where it holds ends the piece.
 2. *Point*: on that piece nu is linear in t, so the condition is a linear equation in t.
@@ -400,7 +400,7 @@ class CountsOnly(CountsModel):
         )
         return BoundCurve(self.histogram, lambda h, k: self.measure_capped(h, k).squared_error, numerators)
 
-    def best_cap(self) -> BoundOptimum:
+    def find_best_cap(self) -> BoundOptimum:
         """Return the best whole cap from the smallest to the largest size."""
         return self.cap_curve.minimise(is_integer=True)
 
@@ -408,7 +408,7 @@ class CountsOnly(CountsModel):
         """Return the coefficients of `WeightGrowth` for the best weights below a threshold: n u_l = s_l + n nu x_l."""
         return 1.0, self._weight_coefficients_at(threshold)[0] * self.histogram.num_rows
 
-    def best_smooth(self) -> BoundOptimum:
+    def find_best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with a dual bound."""
         threshold, max_size = self._solve_threshold(), float(self.histogram.max_size)
         lower_bound = self.unit_noise_variance * max(

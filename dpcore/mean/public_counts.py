@@ -141,17 +141,19 @@ class Population(CountsModel):
         sampling_variances = self.value_variance * ((rho * scaled_square_sum + (1.0 - rho)) / kept_rows)
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * (h / kept_rows) ** 2)
 
-    def best_smooth(self) -> BoundOptimum:
+    def find_best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with the dual bound of `dpcore.common.weights`."""
-        optimum = weights.best_smooth(self._effective_sizes, self.value_variance / self.unit_noise_variance)
+        optimum = weights.find_best_smooth(
+            self._effective_sizes, self.value_variance / self.unit_noise_variance
+        )
         bound = self._convert_to_rows(optimum.bound)
         return self._convert_optimum(optimum, bound, self.measure_smooth(np.asarray(bound)))
 
-    def best_cap(self) -> BoundOptimum:
+    def find_best_cap(self) -> BoundOptimum:
         """Return the best cap; for independent rows, that of `dpcore.common.weights`."""
         if self.user_share:
             return self.cap_curve.minimise(is_integer=True)
-        optimum = weights.best_cap(self.histogram, self.value_variance / self.unit_noise_variance)
+        optimum = weights.find_best_cap(self.histogram, self.value_variance / self.unit_noise_variance)
         return self._convert_optimum(optimum, optimum.bound, self.measure_capped(np.asarray(optimum.bound)))
 
     def _convert_optimum(self, optimum: weights.Optimum, bound: float, mean_error: MeanError) -> BoundOptimum:
@@ -407,19 +409,19 @@ def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
     return compute_capped_error(problem, caps).squared_error
 
 
-def best_smooth(problem: MeanProblem) -> SmoothChoice:
-    """Return the best of all weights, exactly, with a certificate; see `dpcore.common.weights.best_smooth`.
+def find_best_smooth(problem: MeanProblem) -> SmoothChoice:
+    """Return the best of all weights, exactly, with a certificate; see `dpcore.common.weights.find_best_smooth`.
 
     If the problem has the values, the best of all thresholds.
     """
-    optimum = problem.model.best_smooth()
+    optimum = problem.model.find_best_smooth()
     mean_error = problem.model.measure_smooth(np.asarray(optimum.bound))
     return SmoothChoice(*_describe_optimum(problem, mean_error, optimum), optimum.bound)
 
 
-def best_cap(problem: MeanProblem) -> CapChoice:
-    """Return the best integer cap in [s_1, s_m], exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
-    optimum = problem.model.best_cap()
+def find_best_cap(problem: MeanProblem) -> CapChoice:
+    """Find the best integer cap in [s_1, s_m], exactly, with a certificate; see `weights.find_best_cap`."""
+    optimum = problem.model.find_best_cap()
     mean_error = problem.model.measure_capped(np.asarray(optimum.bound))
     return CapChoice(*_describe_optimum(problem, mean_error, optimum), int(optimum.bound))
 
@@ -483,7 +485,7 @@ def find_cap_stretches(
         is one: v' is quasi-convex on [s_1, s_m] and falls below s_1, where only the sampling error changes. A cap
         above s_m keeps no more rows than s_m.
     """
-    cap_choice = best_cap(problem) if cap_choice is None else cap_choice
+    cap_choice = find_best_cap(problem) if cap_choice is None else cap_choice
     # The excess is relative to the standard error; the limit is a variance.
     max_squared_error = cap_choice.squared_error * (1.0 + relative_excess) ** 2
     intervals = problem.model.cap_curve.find_intervals_within(max_squared_error, is_integer=True)
@@ -492,7 +494,7 @@ def find_cap_stretches(
 
 def find_caps_within(problem: MeanProblem, relative_excess: float = 0.05) -> tuple[int, int]:
     """Return the interval of `find_cap_stretches` that contains the best cap."""
-    cap_choice = best_cap(problem)
+    cap_choice = find_best_cap(problem)
     first_cap, last_cap = find_interval_around(
         find_cap_stretches(problem, relative_excess, cap_choice), cap_choice.max_contributions
     )

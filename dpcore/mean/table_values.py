@@ -325,11 +325,11 @@ class KnownValues:
         compute_error = self.measure_capped if is_cap else self.measure_smooth
         return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).squared_error, numerators)
 
-    def best_cap(self) -> BoundOptimum:
+    def find_best_cap(self) -> BoundOptimum:
         """Return the best whole cap from the smallest to the largest size."""
         return self.cap_curve.minimise(is_integer=True)
 
-    def best_smooth(self) -> BoundOptimum:
+    def find_best_smooth(self) -> BoundOptimum:
         """Return the best threshold, from the minimum of every piece."""
         return self._curve(is_cap=False).minimise(is_integer=False)
 

@@ -396,7 +396,7 @@ def _find_best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) ->
     )
 
 
-def best_joint(
+def find_best_joint(
     problem: ValueRangeProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> RangeChoice:
     """Return the best range and threshold together, by branch and bound over h.

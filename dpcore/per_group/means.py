@@ -207,7 +207,7 @@ def find_useful_size(problem: PerGroupProblem, group_errors: FloatArray) -> floa
     return float(group_sizes[order_by_rows][indices_with_gain[-1]]) if indices_with_gain.size else None
 
 
-def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> PairChoice:
+def find_best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> PairChoice:
     """Return the best pair of bounds for means, or 0 and 0 if publishing the middle of the range is better.
 
     All pairs are tried if they are few. Else it is the best of a search, without a certificate.

@@ -228,7 +228,7 @@ def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: i
     )
 
 
-def best_selected_pair(
+def find_best_selected_pair(
     selection: SelectionProblem,
     *,
     tolerance: float = SEARCH_TOLERANCE,
@@ -402,7 +402,7 @@ class SelectedVector:
     num_evaluations: int
 
 
-def best_selected_vector(
+def find_best_selected_vector(
     selection: SelectionProblem, should_stop: ShouldStop = never
 ) -> SelectedVector | None:
     """Return the best bound on whole vectors of a grid of norms and L0, where only the selection uses a sample.

@@ -24,7 +24,7 @@ from dpcore.dataset import Contribution, Dataset
 from dpcore.mean.parameters import Clamp
 from dpcore.per_group.listed_pairs import build_pairs
 from dpcore.per_group.moments import compute_pair_error
-from dpcore.per_group.pair_of_bounds import best_pair, round_up
+from dpcore.per_group.pair_of_bounds import find_best_pair, round_up
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.problem import PerGroupProblem
@@ -44,7 +44,7 @@ from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, compute_output
 from dpcore.quantile.base_distribution import build_uniform_base
 from dpcore.quantile.mechanism import ASSUMPTIONS_BY_PROGRAM, compute_errors_over_epsilon
-from dpcore.quantile.optimal_bound import best_bound
+from dpcore.quantile.optimal_bound import find_best_bound
 from dpcore.quantile.programs import BEST_OF, BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, lay_base
 from dpcore.total.parameters import Summed, compute_user_totals
 
@@ -342,7 +342,7 @@ def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, fl
     epsilon = 1.0 / scale if parameters.delta is None else compute_gaussian_epsilon(scale, parameters.delta)
     # It only steers the search: the error below is that of v itself.
     parameters_at_v = replace(parameters, epsilon=float(np.clip(epsilon, *EPSILON_RANGE)))
-    pair_choice = best_pair(PerGroupProblem(problem.pairs, parameters_at_v))
+    pair_choice = find_best_pair(PerGroupProblem(problem.pairs, parameters_at_v))
     if pair_choice.releases_nothing:
         return 0, 0.0, problem.error_of_nothing**2
     bounds = pair_choice.max_groups, pair_choice.max_amount
@@ -450,7 +450,7 @@ def search_rank_bound(
         return bound, compute_rank_error(dataset, parameters, planned_line, v, bound)
     epsilon, weight_kind = convert_rank_v(v, parameters.budget.mechanism), choose_rank_weights(parameters)
     choices = [
-        best_bound(problem.with_changes(epsilon=epsilon), weight_kind)
+        find_best_bound(problem.with_changes(epsilon=epsilon), weight_kind)
         for problem in planned_line.program_problems
     ]
     best_choice = min(choices, key=lambda choice: choice.rank_error)

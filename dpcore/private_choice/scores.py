@@ -284,7 +284,7 @@ class SmoothMean(MeanCondition, SumsOverUsers):
 
     def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the threshold of least error, without privacy."""
-        return weights.best_smooth(histogram, self.trade_off * multiple).bound
+        return weights.find_best_smooth(histogram, self.trade_off * multiple).bound
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ class CapMean(MeanCondition):
 
     def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole cap of least error, without privacy."""
-        return weights.best_cap(histogram, self.trade_off * multiple).bound
+        return weights.find_best_cap(histogram, self.trade_off * multiple).bound
 
 
 @dataclass(frozen=True)

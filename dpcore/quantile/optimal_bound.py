@@ -135,7 +135,7 @@ class QuantileChoice:
     search_errors: RankErrors
 
 
-def best_bound(
+def find_best_bound(
     problem: QuantileProblem,
     weight_kind: WeightKind,
     num_bounds: int = NUM_SEARCH_BOUNDS,
@@ -412,5 +412,5 @@ class RankBound:
 
     def find_best(self, weight_kind: WeightKind) -> weights.Optimum:
         """Return the h that minimises the trade-off form, exactly, with a certificate for that form."""
-        find_optimum = weights.best_smooth if weight_kind is WeightKind.SMOOTH else weights.best_cap
+        find_optimum = weights.find_best_smooth if weight_kind is WeightKind.SMOOTH else weights.find_best_cap
         return find_optimum(self.histogram, self.trade_off)

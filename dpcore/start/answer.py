@@ -101,7 +101,7 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     histogram = start_parameters.choose_dataset(dataset, parameters.users).histogram
     problem = _build_problem(histogram, parameters.epsilon)
     best_choice, grid_bounds = (
-        total.best_bound(problem),
+        total.find_best_choice(problem),
         log_spaced(*choose_axis_limits(histogram), NUM_CURVE_POINTS),
     )
     # The best bound is a point of the curve, so that the handle can stop there.

@@ -207,7 +207,7 @@ def compute_critical_rank(problem: TotalProblem) -> int:
     return max(nearest_integer if abs(price - nearest_integer) <= 1e-12 * price else math.ceil(price), 1)
 
 
-def best_bound(problem: TotalProblem) -> TotalChoice:
+def find_best_choice(problem: TotalProblem) -> TotalChoice:
     """Find the best upper bound on one user's total, exactly, with a certificate.
 
     Bias is convex and noise linear in T, and every measure is a nondecreasing jointly convex function of
@@ -229,7 +229,7 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
 
 
 def find_optimal_bound(problem: TotalProblem) -> float:
-    """Find the T of `best_bound` without its certificate; 0 if nothing useful can be released.
+    """Find the T of `find_best_choice` without its certificate; 0 if nothing useful can be released.
 
     Under noise of real numbers the cost is logarithmic in the number of distinct totals.
     """

@@ -18,7 +18,7 @@ def find_best_bound(dataset: Dataset, parameters: TotalParameters) -> total.Tota
     """Return the best bound on rows."""
     amounts = compute_user_totals(dataset, parameters.summed).amounts
     assert amounts is not None  # Rows are never negative.
-    return total.best_bound(parameters.build_problem(amounts))
+    return total.find_best_choice(parameters.build_problem(amounts))
 
 
 def write_answer(dataset: Dataset, parameters: TotalParameters) -> str:

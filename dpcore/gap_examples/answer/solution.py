@@ -68,7 +68,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCo
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
         """Compute the standard error of each cap over that of the best weights."""
         epsilon_problem = replace(mean_problem, epsilon=epsilon)
-        smooth_variance = mean.best_smooth(epsilon_problem).squared_error
+        smooth_variance = mean.find_best_smooth(epsilon_problem).squared_error
         return np.asarray(np.sqrt(mean.capped_variance(epsilon_problem, caps) / smooth_variance))
 
     sizes, users = dataset.histogram.sizes, dataset.histogram.users

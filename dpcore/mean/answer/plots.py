@@ -147,7 +147,7 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
     # error of the best cap at epsilon = 1 fits into it.
     axis_problem = mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped_values.variance)
-    half_height = 1.3 * max(float(np.abs(shifts).max()), mean.best_cap(axis_problem).standard_error)
+    half_height = 1.3 * max(float(np.abs(shifts).max()), mean.find_best_cap(axis_problem).standard_error)
     smooth_half_widths = np.sqrt(
         smooth_errors.privacy_variance if has_table_values else smooth_errors.squared_error
     )

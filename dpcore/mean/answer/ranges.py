@@ -33,7 +33,7 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     joint_choice = yield _search_joint(
         "range_search",
         (problem.epsilon, problem.relative_noise),
-        partial(value_range.best_joint, problem),
+        partial(value_range.find_best_joint, problem),
         "Looking for the best range and bound",
     )
     users_choice, users_problem = None, ranges.users_problem

@@ -28,7 +28,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.users_solution import UsersSolution
-from dpcore.mean.clamped_users import ClampedUsersProblem, best_joint
+from dpcore.mean.clamped_users import ClampedUsersProblem, find_best_joint
 from dpcore.mean.moved_mean import find_mean
 from dpcore.mean.parameters import Clamp, MeanParameters
 from dpcore.mean.private_counts import PrivateCountsProblem
@@ -365,8 +365,8 @@ def build_choice(
 def find_best_choice(
     problem: ClampedUsersProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> RangeChoice:
-    """Find the best range and bound for users together, by `dpcore.mean.clamped_users.best_joint`."""
-    limit_choice = best_joint(problem, progress=progress, should_stop=should_stop)
+    """Find the best range and bound for users together, by `dpcore.mean.clamped_users.find_best_joint`."""
+    limit_choice = find_best_joint(problem, progress=progress, should_stop=should_stop)
     half_range_width = limit_choice.width / 2.0
     lower_and_upper = limit_choice.centre - half_range_width, limit_choice.centre + half_range_width
     return build_choice(problem, limit_choice.threshold, *lower_and_upper, limit_choice.certificate)

@@ -192,7 +192,7 @@ def _find_safer_cap(solution: MeanSolution, parameters: MeanParameters) -> int:
     if parameters.likeness is mean.Likeness.FROM_VALUES:
         changed_fields["likeness"] = mean.Likeness.ENTERED
     problem = replace(parameters, **changed_fields).build_problem(solution.problem.histogram)  # type: ignore[arg-type]
-    return mean.best_cap(problem).max_contributions
+    return mean.find_best_cap(problem).max_contributions
 
 
 def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list[str]:

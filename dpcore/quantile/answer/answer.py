@@ -94,7 +94,7 @@ def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ..
             (few_problem.rows.random_orders.num_orders, MAX_FIRST_CAPS),
         )
     )
-    find_bound = partial(optimal_bound.best_bound, few_problem, quantiles=quantiles)
+    find_bound = partial(optimal_bound.find_best_bound, few_problem, quantiles=quantiles)
     cap_choice = find_bound(WeightKind.CAP, num_caps, max_tried_caps=0)
     has_smooth_weights = few_problem.program in WEIGHTED_PROGRAMS
     return BoundChoices(find_bound(WeightKind.SMOOTH, num_points) if has_smooth_weights else None, cap_choice)

@@ -128,7 +128,7 @@ class TotalSolution(_CurveSolution):
     def find_best_by_noise(self, noise_kind: NoiseKind) -> TotalChoice:
         """Find the best bound under a kind of noise; Gaussian noise has this solution's `delta`."""
         delta = self.delta if noise_kind is NoiseKind.GAUSSIAN else None
-        return total.best_bound(replace(self.problem, mechanism=noise_kind, delta=delta))
+        return total.find_best_choice(replace(self.problem, mechanism=noise_kind, delta=delta))
 
     @property
     def delta(self) -> float:
@@ -206,7 +206,7 @@ def solve(
     if user_totals.amounts is None:
         return _solve_signed(user_totals, parameters)
     problem = parameters.build_problem(user_totals.amounts)
-    choice = total.best_bound(problem)
+    choice = total.find_best_choice(problem)
     rounded_best_bound = total.find_short_bound(problem, choice.max_total)
     plot_bounds = choose_plot_bounds(user_totals.amounts)
     if choice.max_total:

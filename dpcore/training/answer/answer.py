@@ -17,7 +17,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.strict_json import finite_or_none
-from dpcore.common.weights import best_cap, best_smooth
+from dpcore.common.weights import find_best_cap, find_best_smooth
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, descent
 from dpcore.training import mechanism as descent_rule
@@ -264,8 +264,8 @@ def show_theory(answer: Answer, data: TrainingData) -> section.Parts:
     table_columns = {
         "Trade-off": ["Plain descent", "Theorem 4, constant 1"],
         "A": trade_offs,
-        "Best h, smooth weights": [best_smooth(histogram, trade_off).bound for trade_off in trade_offs],
-        "Best cap": [best_cap(histogram, trade_off).bound for trade_off in trade_offs],
+        "Best h, smooth weights": [find_best_smooth(histogram, trade_off).bound for trade_off in trade_offs],
+        "Best cap": [find_best_cap(histogram, trade_off).bound for trade_off in trade_offs],
     }
     column_formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
     yield section.Table(
@@ -371,7 +371,7 @@ def _list_choice_entries(solution: TrainingSolution) -> dict[str, object]:
         "loss_without_noise_and_clipping": ref_losses.without_noise_and_clipping,
         "proved_relative_gap": finite_or_none(solution.runs.references.certificate.relative_gap),
         "trade_off_of_theory": finite_or_none(plain_trade_off),
-        "bound_of_theory": best_smooth(solution.table.experiment.train.histogram, plain_trade_off).bound,
+        "bound_of_theory": find_best_smooth(solution.table.experiment.train.histogram, plain_trade_off).bound,
         "methods": _list_method_entries(solution),
     }
 

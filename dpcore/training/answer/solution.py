@@ -239,7 +239,9 @@ def compare_over_epsilon(data: TrainingData, parameters: TrainingParameters) -> 
     def find_best_bound(epsilon: float) -> tuple[float, float]:
         """Return the best bound at an epsilon, in rows, and the predicted excess of the loss under it."""
         sampling_cost, noise_cost = compute_costs(epsilon)
-        bound = weights.best_smooth(histogram, sampling_cost / noise_cost if noise_cost > 0.0 else 0.0).bound
+        bound = weights.find_best_smooth(
+            histogram, sampling_cost / noise_cost if noise_cost > 0.0 else 0.0
+        ).bound
         return bound, float(decision.predict_excess(histogram, np.array(bound), (sampling_cost, noise_cost)))
 
     return BoundComparison(

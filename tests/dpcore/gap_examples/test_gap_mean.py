@@ -138,7 +138,7 @@ def test_both_cases_of_the_papers_proof_occur() -> None:
 @given(instances(10**6, 10**6))
 def test_elementary_bounds(instance: tuple[list[int], list[int], float]) -> None:
     problem = problem_of(*instance)
-    best = mean.best_smooth(problem)
+    best = mean.find_best_smooth(problem)
     h = best.threshold
     assert float(mean.capped_variance(problem, h)) <= 2.0 * best.squared_error * (1.0 + ROUNDING)
     rounded = mean.capped_variance(problem, [math.floor(h), math.ceil(h)]).min()

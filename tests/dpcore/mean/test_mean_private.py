@@ -155,7 +155,7 @@ def test_no_cap_is_better_under_the_noise_of_a_program(changes):
     for counts in mean.Counts:
         parameters = mean.MeanParameters(1.0, 0.0, 5.0, counts=counts, **changes)
         problem = parameters.build_problem(SKEWED)
-        cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+        cap, smooth = mean.find_best_cap(problem), mean.find_best_smooth(problem)
         caps = mean.compute_capped_error(problem, np.arange(1.0, 201.0)).squared_error
         assert cap.max_contributions == int(np.argmin(caps)) + 1
         fine = mean.compute_smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).squared_error
@@ -196,7 +196,7 @@ def test_at_the_worst_mean_it_is_the_public_count_error():
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
 def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
     problem = problem_of(epsilon=epsilon, released_sums=release)
-    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+    cap, smooth = mean.find_best_cap(problem), mean.find_best_smooth(problem)
     caps = mean.compute_capped_error(problem, np.arange(1.0, 201.0)).squared_error
     assert cap.max_contributions == int(np.argmin(caps)) + 1
     assert cap.squared_error == pytest.approx(caps.min(), rel=1e-12)

@@ -241,7 +241,7 @@ def test_the_best_known_mechanism_is_at_least_as_good_as_each_program(quantiles:
 @pytest.mark.long
 def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
     problem = pose(Program.PIPELINEDP, SHOP.values, 0.5, 1.0, 100.0)
-    choice = optimal_bound.best_bound(problem, CAP)
+    choice = optimal_bound.find_best_bound(problem, CAP)
     searched = choice.search_errors
     assert searched.bounds.size == problem.histogram.max_size - problem.histogram.min_size + 1
     rank_errors = optimal_bound.compute_rank_errors(

@@ -443,7 +443,7 @@ def test_theorem_4_by_hand():
     by_hand = math.log(8) * math.log(n) * 900 / math.log(m / 0.1) ** 4
     result = decision.compute_theorem_trade_off(rows.histogram, 8, mechanism)
     assert result == pytest.approx(by_hand)
-    threshold = weights.best_smooth(rows.histogram, result)
+    threshold = weights.find_best_smooth(rows.histogram, result)
     assert threshold.certificate.proves(1e-9)
 
     # The best threshold beats every other on a grid, row by row: Σ c² and (max user)² written out.

@@ -81,7 +81,7 @@ def replace_share(problem: mean.MeanProblem, dataset: Dataset) -> mean.MeanProbl
 
 def assert_answer(app, problem: mean.MeanProblem) -> None:
     """The page shows the optima of this problem, in the figure and in the words."""
-    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+    cap, smooth = mean.find_best_cap(problem), mean.find_best_smooth(problem)
     figure = chart(app, "mean_error")
     ((x,), (y,)) = trace(figure, "Best bound")
     assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.squared_error)))
@@ -137,7 +137,7 @@ def test_epsilon_range_and_variance_move_the_answer_and_epsilon_not_the_axis_of_
         check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
         problem = build_counts_problem(SAMPLE.histogram, epsilon, 1.0, 0.25)
         assert_answer(app, problem)
-        caps.append(mean.best_cap(problem).max_contributions)
+        caps.append(mean.find_best_cap(problem).max_contributions)
         layout = chart(app, "mean_error")["layout"]
         assert layout["xaxis"]["range"] == before["xaxis"]["range"]
         low, high = layout["yaxis"]["range"]
@@ -261,7 +261,7 @@ def test_weights_are_drawn_against_the_size_of_the_user():
     (trace,) = [
         t for t in plotly_figures.draw_plot(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
     ]
-    h = mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
+    h = mean.find_best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
     kept = float(np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)))
     assert trace.y == pytest.approx(np.minimum(h, trace.x) / (trace.x * kept) * SAMPLE.histogram.num_rows)
 

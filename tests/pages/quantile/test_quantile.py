@@ -149,7 +149,7 @@ def test_the_answer_is_that_of_the_core():
     (level,) = drawn_main["layout"]["shapes"]
     assert level["y0"] == level["y1"] == pytest.approx(unbounded.expected_rank_error)
     assert "No bound" in [one["name"] for one in drawn_main["data"]]
-    best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
+    best = optimal_bound.find_best_bound(problem(), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
     out = quantile.compute_output(problem(), WeightKind.SMOOTH, best.bound)
     low, high = out.find_interval()
     assert [one.value for one in answer.numbers] == pytest.approx(
@@ -192,7 +192,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     problem = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, first_seed=29, num_subsamples=1)
     answer = answer_for(weighting=Weighting.CAP)
     smooth, best = answer.solution.choices.smooth_choice, answer.solution.choices.cap_choice
-    assert optimal_bound.best_bound(problem, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
+    assert optimal_bound.find_best_bound(problem, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
     # By subsamples that the page did not use.
     fresh = np.concatenate(
         [
@@ -278,7 +278,7 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
 def test_other_bases_and_no_bound_are_used(given, base):
     answer = answer_for(**given, weighting=Weighting.NONE)
     out = quantile.compute_output(problem(base=base), WeightKind.SMOOTH, 1000.0)
-    best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
+    best = optimal_bound.find_best_bound(problem(base=base), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
     assert answer.numbers[2].value == pytest.approx(out.expected_rank_error)
     assert (
         answer.headline
@@ -408,7 +408,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     job = app.session_state["quantile.search_job"]
     assert job.is_running
     assert answer_answer.SENTENCE_BY_STAGE[Stage.FIRST] in app.get("progress")[0].proto.text
-    smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
+    smooth = optimal_bound.find_best_bound(problem(0.5), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
     assert list_metrics(app)[0].value == wording.counted(smooth.bound, "row")
     monkeypatch.undo()
     job.stop()
@@ -418,7 +418,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     finish_searches(check(app.button(key="quantile_again").click().run()))
     assert "Stopped early" not in shown_texts(app)
     assert not app.get("progress")
-    exact = optimal_bound.best_bound(problem(0.5), WeightKind.CAP)
+    exact = optimal_bound.find_best_bound(problem(0.5), WeightKind.CAP)
     ((x,), (y,)) = trace(chart(app, "quantile_error"), "Best bound")
     assert (x, y) == (exact.bound, pytest.approx(exact.rank_error))
 

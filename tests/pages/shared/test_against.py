@@ -179,7 +179,7 @@ def test_training_predicts_what_its_formulas_say() -> None:
         mechanism = replace(parameters.mechanism, epsilon=epsilon)
         bound, error = comparison.compute_best_bound_and_error(epsilon)
         trade_off = decision.calibrate_trade_off(eigenvalues, mechanism)
-        assert bound == weights.best_smooth(rows.histogram, trade_off).bound
+        assert bound == weights.find_best_smooth(rows.histogram, trade_off).bound
         assert error <= comparison.compute_errors(epsilon, all_values).min() * (1.0 + 1e-12)
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.

@@ -427,7 +427,7 @@ def test_a_link_holds_no_number_computed_from_private_data():
     problem = mean.MeanProblem(dataset.histogram, setting.DEFAULT_EPSILON, 100.0, variance)
     computed = [
         138, 315, 41, variance, clamp(dataset.values, 0.0, 100.0).mean, dataset.values.values.max(),
-        mean.best_cap(problem).standard_error, mean.best_smooth(problem).threshold,
+        mean.find_best_cap(problem).standard_error, mean.find_best_smooth(problem).threshold,
     ]  # fmt: skip
     for title in [spec.title for spec in catalogue.PAGES]:
         assert_link_tells_nothing(read_shown_link(look_at(app, title)), title, computed)

@@ -245,12 +245,12 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     parameters = mean.MeanParameters(
         1.0, 0.0, 100.0, counts=mean.Counts.PRIVATE, target=mean.Target.TABLE, likeness=mean.Likeness.ENTERED
     )
-    differ = mean.best_cap(parameters.build_problem(SECRET.histogram)).max_contributions
+    differ = mean.find_best_cap(parameters.build_problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {differ} rows" in shown_texts(app)
     check(app.segmented_control(key="mean.likeness").set_value("Not at all").run())
     assert app.session_state["mean.counts"] is mean.Counts.PRIVATE
     assert app.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
-    cap = mean.best_cap(
+    cap = mean.find_best_cap(
         mean.MeanParameters(1.0, 0.0, 100.0).build_problem(SECRET.histogram)
     ).max_contributions
     assert f"Keep at most {cap} rows" in shown_texts(app)
@@ -262,7 +262,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     problem = mean.MeanProblem(
         SECRET.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table_values=table
     )
-    max_contributions = mean.best_cap(problem).max_contributions
+    max_contributions = mean.find_best_cap(problem).max_contributions
     assert max_contributions != cap
     assert f"Keep at most {max_contributions} rows" in shown_texts(app)
     assert f"private counts the best bound is **{cap} rows**" in shown_texts(app)
@@ -273,8 +273,8 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     app = check(use_dataset(open_app("Mean"), SHOP).run())
     check(app.button(key="mean_as_in_paper").click().run())
     variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
-    cap = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
-    worst = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
+    cap = mean.find_best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
+    worst = mean.find_best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
     sentence = f"*Mean* finds {cap} for this release, this page {worst}: its σ² is {variance / 1e4:.3g} of"
     assert sentence in shown_texts(go(app, "Weights vs. caps"))
     app.session_state["mean.variance_source"] = mean.VarianceSource.WORST_CASE
@@ -404,7 +404,7 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table_values=table)
     ratio = math.sqrt(
         mean.capped_variance(problem, 50)
-        / mean.capped_variance(problem, mean.best_cap(problem).max_contributions)
+        / mean.capped_variance(problem, mean.find_best_cap(problem).max_contributions)
     )
     assert f"{ratio:.1f} times as much compared with the bound above" in sentence
     # What is wrong with it is said beside it, and the answer stands.

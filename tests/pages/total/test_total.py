@@ -112,7 +112,7 @@ def error_of(problem: total.TotalProblem, t: float) -> float:
 def assert_answer(app, problem: total.TotalProblem) -> None:
     """The page shows the optimum of this problem, and curves that are the errors."""
     figure = chart(app, "total_error")
-    best = total.best_bound(problem)
+    best = total.find_best_choice(problem)
     ((x,), (y,)) = trace(figure, "Best bound")
     assert (x, y) == (best.max_total, pytest.approx(best.certificate.value))
     assert y == pytest.approx(error_of(problem, x), rel=2e-3)
@@ -174,7 +174,7 @@ def test_all_measures_are_drawn_on_request_in_colours_of_their_own():
         problem = problem_of(ROWS, EPSILON, measure=measure, is_integer=True)
         bounds, curve_values = trace(figure, name)
         assert curve_values[100] == pytest.approx(error_of(problem, bounds[100]), rel=2e-3)
-        best = total.best_bound(problem)
+        best = total.find_best_choice(problem)
         assert trace(figure, f"Best bound, {name}")[0] == [best.max_total]
     table = next(str(m.value) for m in app.markdown if str(m.value).startswith("| error"))
     assert f"{best.max_total:,.0f} rows |" in table
@@ -262,7 +262,9 @@ def test_what_cannot_be_released_is_said():
 def test_the_better_noise_is_said():
     texts = shown_texts(open_tab(open_app(TITLE), "total", "Measures and noise"))
     laplace, gaussian = (
-        total.best_bound(problem_of(ROWS, EPSILON, noise, delta, is_integer=True)).errors.absolute_errors
+        total.find_best_choice(
+            problem_of(ROWS, EPSILON, noise, delta, is_integer=True)
+        ).errors.absolute_errors
         for noise, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6))
     )
     assert f"The best error is {wording.number(laplace)} rows with Laplace noise" in texts
