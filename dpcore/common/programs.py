@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import mechanisms, noise_error, wording
+from dpcore.common import mechanisms, noise_error
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.wording import format_percent
 from dpcore.contributions import FloatArray
 
 
@@ -281,7 +282,7 @@ def describe_program(
     sigma_excess_share = sigma / find_exact_sigma(epsilon, delta) - 1.0
     if sigma_excess_share < 1e-3:
         return f"exact Gaussian, as {program.value} draws it."
-    excess_text = wording.percent(sigma_excess_share)
+    excess_text = format_percent(sigma_excess_share)
     return f"Gaussian, as {program.value} draws it: {excess_text} above the exact mechanism."
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcore import dataset
-from dpcore.common import wording
 from dpcore.common.checks import refuse
+from dpcore.common.wording import format_count
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.counting import query
 from dpcore.counting.duck import Columns, Duck, compile_sql
@@ -35,7 +35,7 @@ def note_copies(num_copies: int | None, notes: list[str], row_places: RowPlaces 
     if num_copies is None:
         notes.append(NO_COPIES_NOTE)
     elif num_copies:
-        rows_text = wording.counted(num_copies, "row is an exact copy", "rows are exact copies")
+        rows_text = format_count(num_copies, "row is an exact copy", "rows are exact copies")
         notes.append(f"{rows_text} of an earlier one{describe_first(row_places or [], 2)}.")
 
 

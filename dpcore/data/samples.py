@@ -19,11 +19,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.parameters import declared_fields, public
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import list_field_types
+from dpcore.common.wording import format_entered, format_number
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import build_pairs
@@ -83,7 +83,7 @@ class Generator(ABC):
         """Return the name of the distribution and its parameters as one sentence."""
         named_fields = declared_fields(type(self)).items()
         phrases = [
-            f"{field.label}: {wording.entered(getattr(self, field_name))}"
+            f"{field.label}: {format_entered(getattr(self, field_name))}"
             for field_name, field in named_fields
         ]
         return f"Generated: {self.title} ({', '.join(phrases)})."
@@ -202,9 +202,9 @@ class LogNormalSizes(Generator):
             return
         if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
             size_message = f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}"
-            problems.add(f"{size_message}; got {wording.entered(log_size)}", remedy="Lower one of the two")
+            problems.add(f"{size_message}; got {format_entered(log_size)}", remedy="Lower one of the two")
         elif not wrong_fields and (num_sizes := self._estimate_distinct_sizes()) > MAX_DISTINCT_SIZES:
-            sizes_text = f"about {wording.number(num_sizes)} distinct numbers of rows"
+            sizes_text = f"about {format_number(num_sizes)} distinct numbers of rows"
             problems.add(
                 f"{sizes_text}; at most {MAX_DISTINCT_SIZES:,} fit",
                 remedy="Lower log_mean, log_sigma or num_users",

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import contributions
-from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_entered
 from dpcore.contributions import MAX_USERS, ByDigest, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.column_names import and_more
 from dpcore.data.tables import TableLayout
@@ -84,7 +84,7 @@ class Amounts(ByDigest):
         totals, users = _read_table(self.values, self.users, problems)
         if (totals < 0.0).any():
             index, num_negatives = int(np.argmax(totals < 0.0)), int((totals < 0.0).sum())
-            entry_text = f"entry {index + 1} is {wording.entered(totals[index])}{and_more(num_negatives - 1)}"
+            entry_text = f"entry {index + 1} is {format_entered(totals[index])}{and_more(num_negatives - 1)}"
             problems.add(f"a total must not be negative; {entry_text}", remedy=SIGNED_REMEDY)
         if np.any(np.diff(totals) <= 0):
             problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
@@ -123,7 +123,7 @@ class Amounts(ByDigest):
         return cls(histogram.sizes.astype(np.float64), histogram.users)
 
     def __repr__(self) -> str:
-        return f"Amounts({self.num_users:,} users, total {wording.entered(self.total)}, {self.values.size:,} distinct)"
+        return f"Amounts({self.num_users:,} users, total {format_entered(self.total)}, {self.values.size:,} distinct)"
 
     @cached_property
     def digest(self) -> str:

@@ -17,9 +17,9 @@ import numpy as np
 
 from dpcore.code.common import render
 from dpcore.code.release_spec import Code
-from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.version import VERSION
+from dpcore.common.wording import format_digits
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.examples_per_user.noise import bound_multiplier, choose_grid, truncate_mixture
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
@@ -289,10 +289,10 @@ def write_program(program_name: str, training: TrainingConstants, label: str) ->
         users=is_by_user,
         bound=training.bound,
         steps=training.num_steps,
-        grid=wording.digits(choose_grid(training.epsilon, training.num_steps)),
+        grid=format_digits(choose_grid(training.epsilon, training.num_steps)),
         last=last_move_in_order,
         weights=move_probabilities,
-        **{name: wording.digits(getattr(training, name)) for name in constant_names},
+        **{name: format_digits(getattr(training, name)) for name in constant_names},
     )
     return Code(program_text, "python", f"examples_per_user_{template_name}.py", ())
 

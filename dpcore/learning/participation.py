@@ -19,9 +19,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import format_entered
 from dpcore.contributions import FloatArray, SumsAtBounds
 from dpcore.learning.bias_bounds import CapStatistics
 
@@ -155,7 +155,7 @@ def check_fractions(fractions: npt.ArrayLike) -> FloatArray:
     """
     tau_0 = np.asarray(fractions, dtype=np.float64)
     if not np.all((tau_0 >= FRACTION_RANGE[0]) & (tau_0 <= FRACTION_RANGE[1])):
-        smallest_fraction_text, largest_fraction_text = (wording.entered(limit) for limit in FRACTION_RANGE)
+        smallest_fraction_text, largest_fraction_text = (format_entered(limit) for limit in FRACTION_RANGE)
         raise refuse(f"tau_0 must lie between {smallest_fraction_text} and {largest_fraction_text}")
     return tau_0
 

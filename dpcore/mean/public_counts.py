@@ -23,13 +23,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import noise_error, weights, wording
+from dpcore.common import noise_error, weights
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Option
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
+from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram, FloatArray, NumSizes
 from dpcore.mean.models import (
     BoundCurve,
@@ -285,7 +286,7 @@ class MeanProblem:
         if self.noise.kind is NoiseKind.LAPLACE:
             factor, scale_name, ending = factor * self.epsilon, "scale", " / ε"
         is_one = math.isclose(factor, 1.0, rel_tol=1e-9)
-        return f"{scale_name} {'' if is_one else f'{wording.number(factor)} × '}{weight_text}{ending}"
+        return f"{scale_name} {'' if is_one else f'{format_number(factor)} × '}{weight_text}{ending}"
 
     @property
     def noise_sentence(self) -> str:
@@ -410,10 +411,7 @@ def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
 
 
 def find_best_smooth(problem: MeanProblem) -> SmoothChoice:
-    """Return the best of all weights, exactly, with a certificate; see `dpcore.common.weights.find_best_smooth`.
-
-    If the problem has the values, the best of all thresholds.
-    """
+    """Find the best weights, or thresholds for a table's values, exactly, with a certificate; see `weights`."""
     optimum = problem.model.find_best_smooth()
     mean_error = problem.model.measure_smooth(np.asarray(optimum.bound))
     return SmoothChoice(*_describe_optimum(problem, mean_error, optimum), optimum.bound)

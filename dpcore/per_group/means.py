@@ -26,11 +26,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.noisy_ratio import compute_laplace_squares, compute_normal_squares
 from dpcore.common.progress import ShouldStop, never
+from dpcore.common.wording import format_count
 from dpcore.contributions import FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice, search_pairs
 from dpcore.per_group.problem import PerGroupProblem
@@ -228,7 +228,7 @@ def find_best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = n
         stop_reason = f"All {num_tried:,} pairs were tried."
         nothing_sentence = "Publishing the middle of the range is best."
     else:
-        num_tried_text = wording.counted(num_tried, "pair")
+        num_tried_text = format_count(num_tried, "pair")
         stop_reason = (
             f"{'Best' if is_settled else 'Stopped: best'} of {num_tried_text} tried, without a proof."
         )

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.parameters import (
@@ -26,6 +25,7 @@ from dpcore.common.parameters import (
 )
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
+from dpcore.common.wording import format_count, format_number
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.data import group_list
 from dpcore.data.bin_edges import MAX_EDGE_CHARACTERS
@@ -251,7 +251,7 @@ class PerGroupParameters(Parameters):
         with problems.collecting():
             num_listed = len(self.listed_groups[0])
         if num_listed and self.num_groups not in (None, num_listed):
-            groups_text = wording.counted(num_listed, "group")
+            groups_text = format_count(num_listed, "group")
             private_groups_sentence = (
                 f"the public list has {groups_text}, and {self.num_groups:,} were entered"
             )
@@ -426,7 +426,7 @@ class PerGroupParameters(Parameters):
         """Raise `InvalidInput` if the error is that of large groups and no group is large."""
         size_floor = self.floor or 0.0
         if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= size_floor):
-            raise refuse(f"no group reaches the least size of a large group, {wording.number(size_floor)}")
+            raise refuse(f"no group reaches the least size of a large group, {format_number(size_floor)}")
 
     def compute_group_weights(self, totals: FloatArray, group_counts: FloatArray) -> FloatArray:
         """Return the weight of one group of each size: of its RMSE if the objective is rooted, else of its MSE.

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import weights, wording
+from dpcore.common import weights
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, require
 from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import format_count
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import (
@@ -239,7 +240,7 @@ def _build_choice(
     best_index = int(np.argmin(tried_errors.expected_errors))
     least_error, num_bounds = float(tried_errors.expected_errors[best_index]), tried_errors.bounds.size
     is_proved = tries_all and not tried_errors.is_cancelled
-    bounds_text = wording.counted(num_bounds, "bound")
+    bounds_text = format_count(num_bounds, "bound")
     if tried_errors.is_cancelled:
         stop_reason = f"Stopped early: the best of {bounds_text} tried."
     elif not is_proved:

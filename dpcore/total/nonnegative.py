@@ -16,12 +16,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import noise_error, weights, wording
+from dpcore.common import noise_error, weights
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import LARGEST_GAIN, DrawnNoise, Program, find_noise
+from dpcore.common.wording import format_count, format_entered
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 
@@ -76,7 +77,7 @@ class TotalProblem:
         with problems:
             if self.is_integer and self.amounts.largest > MAX_WHOLE_TOTAL:
                 problems.add(
-                    f"whole bounds go up to 2⁵³ only, and a total is {wording.entered(self.amounts.largest)}",
+                    f"whole bounds go up to 2⁵³ only, and a total is {format_entered(self.amounts.largest)}",
                     remedy="Allow any bound, or use a larger unit",
                 )
             if not math.isfinite(self.unit_noise * max(self.amounts.largest, 1.0)):
@@ -416,7 +417,7 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
         return "All totals are 0."
     rank = compute_critical_rank(problem)
     has_too_few_users = problem.amounts.find_total_at_rank(rank) == 0.0
-    users_text = wording.counted(rank, "user")
+    users_text = format_count(rank, "user")
     if problem.measure is Measure.BOUND:
         if has_too_few_users:
             return f"Nothing useful can be released: it takes at least {users_text} with a positive total."

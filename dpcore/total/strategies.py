@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from dpcore.answer.paper_figure import Claim, Line, PaperFigure
 from dpcore.answer.plot import Axis, Style
-from dpcore.common import noise_error, wording
+from dpcore.common import noise_error
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import format_digits, format_entered
 from dpcore.contributions import FloatArray
 from dpcore.data.samples import LogNormalSizes
 from dpcore.data.totals_per_user import Amounts
@@ -55,12 +56,12 @@ class Strategy:
         """Return the name in sentences and legends: ``best bound``, ``median``, or ``99 % quantile``."""
         if self.share is None:
             return "best bound"
-        return "median" if self.share == 0.5 else f"{wording.entered(100.0 * self.share)} % quantile"
+        return "median" if self.share == 0.5 else f"{format_entered(100.0 * self.share)} % quantile"
 
     @property
     def column(self) -> str:
         """Return the first part of the names of its columns."""
-        return self.key or f"own_quantile_{wording.digits(100.0 * (self.share or 0.0))}"
+        return self.key or f"own_quantile_{format_digits(100.0 * (self.share or 0.0))}"
 
 
 BEST_STRATEGY = Strategy(None, "best", Style.TOTAL, "circle", "")

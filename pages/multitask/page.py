@@ -7,8 +7,8 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer.answer import Answer, build_without_numbers
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_entered
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer import build_answer
 from dpcore.multitask.answer.sections import STUDIES
@@ -84,7 +84,7 @@ class MultitaskPage(Page):
         """
         best_exponent = answer.solution.comparison.recommendation[0]
         if best_exponent != answer.parameters.exponent and answer.disclosure is not Disclosure.PRIVATE:
-            button_label = f"Use μ = {wording.entered(best_exponent)}"
+            button_label = f"Use μ = {format_entered(best_exponent)}"
             with slots.answer:
                 fields.draw_button(button_label, "tasks_use_best", "check", enter_exponent, best_exponent)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpcore.common import wording
+from dpcore.common.wording import format_count, format_entered
 from dpcore.dataset import Dataset
 from dpcore.per_group.pair_of_bounds import PairChoice, find_best_pair
 from dpcore.per_group.pairs import UserGroupPairs
@@ -27,11 +27,11 @@ def write_answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
     """
     current_choice = find_pair(dataset, parameters)
     first_choice = find_pair(dataset, replace(parameters, epsilon=_FIRST_PARAMETERS.epsilon))
-    epsilon_text = wording.entered(parameters.epsilon)
+    epsilon_text = format_entered(parameters.epsilon)
     if current_choice.releases_nothing:
         return f"At ε = {epsilon_text} no pair is worth its noise."
     first_text, current_text = (
-        f"{wording.counted(choice.max_groups, 'product')} with {wording.counted(choice.max_amount, 'row')} each"
+        f"{format_count(choice.max_groups, 'product')} with {format_count(choice.max_amount, 'row')} each"
         for choice in (first_choice, current_choice)
     )
     has_fewer_groups = current_choice.max_groups < first_choice.max_groups

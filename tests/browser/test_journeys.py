@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, TimeoutError, WebSocket, expect
 
 from dpcore import mean
 from dpcore.answer.against import SLIDER_EPSILONS
-from dpcore.common import wording
+from dpcore.common.wording import format_count
 from dpcore.data import samples
 from pages.shared.fields.setting import DEFAULT_EPSILON
 from pages.shared.speed import SOCKET_PATH
@@ -180,7 +180,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     problem = mean.private_counts.PrivateCountsProblem(
         histogram, moved, 100.0, 2500.0, target=mean.Target.TABLE, user_share=0.2
     )
-    assert read_best_cap(page) == wording.counted(mean.read_best_cap(problem).max_contributions, "row")
+    assert read_best_cap(page) == format_count(mean.read_best_cap(problem).max_contributions, "row")
 
     press(page.get_by_role("tab", name="Downloads"))
     with page.expect_download() as waiting:

@@ -13,8 +13,8 @@ from dpcore.answer.against import BoundComparison
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_curve_bounds
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import Axis, Column, Curve, Level, Mark, Plot, Style, linear_axis, share_axis
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.wording import format_entered
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import two_groups
@@ -220,7 +220,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
         SHARE_AXIS,
         RATIO_AXIS,
         (
-            Curve(f"t = {wording.entered(noise_per_user)}", SHARES, integer_cap_limit.ratio, Style.CAP),
+            Curve(f"t = {format_entered(noise_per_user)}", SHARES, integer_cap_limit.ratio, Style.CAP),
             Curve(worst_name, SHARES, maxima, Style.CUSTOMARY, dash="dash", width=2, hover_number=hover),
             Mark("Worst p at this t", worst_share, worst_share_ratio, Style.CAP),
             Mark(largest_name, supremum.light_share, supremum.ratio, Style.CUSTOMARY, "circle"),

@@ -13,11 +13,11 @@ from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
 from dpcore.code import forms
 from dpcore.code.release_spec import GroupSelection, Quantity
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
 from dpcore.common.programs import choose_library
 from dpcore.common.progress import Stage
 from dpcore.common.strict_json import certificate_fields
+from dpcore.common.wording import format_count, format_entered, format_number
 from dpcore.data import group_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import plots, words
@@ -61,7 +61,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.OfferedPr
         all_forms.append(_build_pair_form(parameters, best_pair.max_groups, best_pair.max_amount))
     for vector_choice in sorted(solution.vector_choices, key=lambda vector_choice: vector_choice.error):
         is_radial, max_norm = vector_choice.vector_rule is VectorRule.RADIAL, round_up(vector_choice.max_norm)
-        form_name = f"{words.SCALING_FORM if is_radial else words.CAP_FORM}, bound {wording.number(max_norm)}"
+        form_name = f"{words.SCALING_FORM if is_radial else words.CAP_FORM}, bound {format_number(max_norm)}"
         bound_options = {"max_norm": max_norm, "scales_vector": is_radial}
         all_forms.append((form_name, QUANTITY_BY_STATISTIC[parameters.statistic], bound_options))
     base_options = _build_options(parameters, dataset, solution.value_column)
@@ -118,7 +118,7 @@ def _build_pair_form(parameters: PerGroupParameters, max_groups: int, max_amount
     elif statistic is not Statistic.USERS:
         min_total = -max_amount if statistic is Statistic.SIGNED_SUM else 0.0
         bound_options |= {"max_total": max_amount, "min_total": min_total}
-    form_name = f"Pair, {wording.number(max_groups)} × {wording.number(max_amount)}"
+    form_name = f"Pair, {format_number(max_groups)} × {format_number(max_amount)}"
     return form_name, QUANTITY_BY_STATISTIC[statistic], bound_options
 
 
@@ -153,7 +153,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         objective_sentence = f"The bound minimises {error_basis_phrase}."
     doubt_phrase = "" if pair_choice.is_settled and pair_choice.certificate is not None else " was found that"
     no_release_sentence = (
-        f"At ε = {wording.entered(parameters.epsilon)} no bound{doubt_phrase} has a smaller {error_name} than "
+        f"At ε = {format_entered(parameters.epsilon)} no bound{doubt_phrase} has a smaller {error_name} than "
         "releasing nothing, and nothing was released."
     )
     delta = round_up_to_float(Fraction(parameters.delta or 0.0) + Fraction(parameters.selection_delta or 0.0))
@@ -161,16 +161,16 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     guarantee_sentence = write_guarantee(release_phrase, parameters.epsilon, parameters.neighbours, delta)
     listed_groups_with_verb, num_listed = "list of groups is", len(parameters.listed_groups[0])
     if num_listed and parameters.edges:
-        listed_groups_with_verb = f"edges of the {wording.counted(num_listed, 'bin')} are"
+        listed_groups_with_verb = f"edges of the {format_count(num_listed, 'bin')} are"
     elif num_listed:
-        listed_groups_with_verb = f"list of the {wording.counted(num_listed, 'group')} is"
+        listed_groups_with_verb = f"list of the {format_count(num_listed, 'group')} is"
     groups_sentence = f"The {listed_groups_with_verb} public, and the budget is for all groups together."
     if parameters.selection.is_private:
         assert parameters.selection_delta is not None
         groups_sentence = (
             f"Groups were selected by {PHRASE_BY_RULE[parameters.selection]}, which spent "
-            f"ε = {wording.entered(parameters.selection_epsilon)} and "
-            f"δ = {wording.entered(parameters.selection_delta)} of that budget."
+            f"ε = {format_entered(parameters.selection_epsilon)} and "
+            f"δ = {format_entered(parameters.selection_delta)} of that budget."
         )
         if parameters.min_users:
             groups_sentence += f" Groups of fewer than {parameters.min_users} users were never released."
@@ -193,9 +193,9 @@ def _describe_bound(solution: PerGroupSolution) -> str:
         return "" if pair is None else _describe_pair(parameters, pair)
     sample_sentence = ""
     if isinstance(best_vector, SelectedVector):
-        groups_text = wording.counted(best_vector.max_groups, "group")
+        groups_text = format_count(best_vector.max_groups, "group")
         sample_sentence = f"For the selection each user counted in at most {groups_text}, drawn at random. "
-    norm_text = wording.number(round_up(best_vector.max_norm), 6)
+    norm_text = format_number(round_up(best_vector.max_norm), 6)
     phrase = f"The contribution of each user to all groups was bounded in {name_norm(parameters)} norm by {norm_text}"
     error_text = format_error(parameters, best_vector.error)
     return f"{sample_sentence}{phrase}{_describe_noise(parameters, error_text)}"
@@ -210,12 +210,12 @@ def _describe_noise(parameters: PerGroupParameters, error_text: str) -> str:
 
 def _describe_pair(parameters: PerGroupParameters, pair: Pair, error_prefix: str = "") -> str:
     """Describe a pair of bounds, its noise and its error, whose text begins with the prefix."""
-    groups_text = wording.counted(pair.max_groups, "group")
+    groups_text = format_count(pair.max_groups, "group")
     pair_sentence = f"Each user contributed to at most {groups_text}, drawn at random"
     if parameters.statistic is not Statistic.USERS:
         amount_unit_text = " rows" if parameters.statistic in (Statistic.ROWS, Statistic.MEAN) else ""
         amount_unit_text = amount_unit_text.rstrip("s") if pair.max_amount == 1 else amount_unit_text
-        pair_sentence += f", and at most {wording.number(pair.max_amount, 6)}{amount_unit_text} to each"
+        pair_sentence += f", and at most {format_number(pair.max_amount, 6)}{amount_unit_text} to each"
     if parameters.statistic is Statistic.SIGNED_SUM:
         pair_sentence += ", in absolute value"
     error_text = error_prefix + format_error(parameters, pair.error)

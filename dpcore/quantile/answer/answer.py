@@ -30,11 +30,11 @@ from dpcore.answer.section import (
     Window,
 )
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.strict_json import finite_or_none
+from dpcore.common.wording import format_count, format_percent
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import binned_values
 from dpcore.dataset import Dataset
@@ -176,7 +176,7 @@ def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
         float(output.cdf(highest_shown) - output.cdf(lowest_shown)) for output in solution.outputs
     )
     if outside_share > 0.05:
-        outside_share_text = wording.percent(outside_share)
+        outside_share_text = format_percent(outside_share)
         yield Note(f"{outside_share_text} of the answers fall outside: widen *Values shown*.")
 
 
@@ -254,7 +254,7 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     simulated_solution, num_draws, simulated_answers = simulation_result
     num_drawn = simulated_answers.shape[0]
     if num_drawn < num_draws:
-        yield Note(f"Stopped early: {wording.counted(num_drawn, 'answer')} drawn.")
+        yield Note(f"Stopped early: {format_count(num_drawn, 'answer')} drawn.")
     if num_drawn == 0:
         return
     draw_samples = partial(plots.plot_samples, simulated_solution, simulated_answers, dataset)

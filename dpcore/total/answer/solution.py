@@ -10,10 +10,10 @@ import numpy as np
 from dpcore import total
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.limits import Limits
-from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.common.parameters import list_fields_beside_data
+from dpcore.common.wording import capitalise, format_number
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
@@ -58,7 +58,7 @@ class Unit:
 
     def format_amount(self, shown_amount: float, num_digits: int = 3) -> str:
         """Format an amount as ``12 rows``; a bare number for totals of a column."""
-        amount_text = wording.number(shown_amount, num_digits)
+        amount_text = format_number(shown_amount, num_digits)
         return amount_text if self.column_name else f"{amount_text} {'row' if shown_amount == 1 else 'rows'}"
 
 
@@ -271,7 +271,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: TotalParameters) -> Bound
 
     return BoundComparison(
         f"Best bound ({unit.per_user_unit})",
-        f"{wording.capital(NAME_BY_MEASURE[parameters.objective])} ({unit.axis_unit})",
+        f"{capitalise(NAME_BY_MEASURE[parameters.objective])} ({unit.axis_unit})",
         solve_at,
         lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
         user_totals.amounts.values,

@@ -13,11 +13,11 @@ from dpcore.answer import section
 from dpcore.answer.answer import Answer, add_json_writer
 from dpcore.code.forms import FILE_ROW_FIELDS, OfferedPrograms, build_forms, list_data_fields
 from dpcore.code.release_spec import ClassifierTraining, DescentRule, Quantity
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.strict_json import finite_or_none
 from dpcore.common.weights import find_best_cap, find_best_smooth
+from dpcore.common.wording import format_number
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, descent
 from dpcore.training import mechanism as descent_rule
@@ -110,7 +110,7 @@ def choose_programs(solution: TrainingSolution) -> OfferedPrograms | None:
     forms = []
     for cell in dict.fromkeys(cell for cell in chosen_cells if cell.method in methods_with_program):
         training = _add_noise_settings(training_without_noise, mechanism, cell)
-        program_name = KEY_AND_NAME_BY_METHOD[cell.method][1].format(wording.number(cell.reach))
+        program_name = KEY_AND_NAME_BY_METHOD[cell.method][1].format(format_number(cell.reach))
         forms.append((program_name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
     return build_forms(mechanism.epsilon, shared_settings, forms)
 

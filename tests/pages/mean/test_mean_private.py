@@ -14,10 +14,10 @@ import pytest
 
 from dpcore import mean
 from dpcore.answer import standard
-from dpcore.common import wording
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
+from dpcore.common.wording import format_number
 from dpcore.data import samples
 from dpcore.mean import private_counts
 from dpcore.mean.answer import build_answer
@@ -103,7 +103,7 @@ def test_variance_and_mean_of_the_values_are_used():
     ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(measure_error(shop_problem())))
     best_cap = mean.find_best_cap(shop_problem(release=ReleasedSums.SPLIT))
-    sentence = f"{wording.number(best_cap.standard_error)} at their best bound"
+    sentence = f"{format_number(best_cap.standard_error)} at their best bound"
     assert sentence in shown_texts(app)
     assert best_cap.standard_error > 1.5 * best.standard_error
 

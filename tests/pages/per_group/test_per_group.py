@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from dpcore.code import write
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
+from dpcore.common.wording import format_count
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
 from dpcore.data import group_pairs, samples
@@ -120,7 +120,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
             assert (view.best_vector, view.vector_group_errors, view.saved_share) == (None, None, 0.0)
             assert answer_from(view).alternative is None
         if view.pair is not None:  # the bound that libraries ask for comes first
-            assert wording.counted(view.pair.max_groups, "group") in answer_words.write_headline(view)
+            assert format_count(view.pair.max_groups, "group") in answer_words.write_headline(view)
         told = answer_from(view)
         assert told.disclosure is Disclosure.PUBLIC
         names = [name for name, _, _ in told.proofs]

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcore import mean
-from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, InvalidInput
 from dpcore.common.parameters import Field, Parameters, declared_fields, fields_by_name
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import list_field_types, to_fields
+from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.mean.table_values import clamp
@@ -423,7 +423,7 @@ def test_a_link_holds_no_number_computed_from_private_data():
     check(app.number_input(key="mean.upper").set_value(100.0).run())
     check(app.segmented_control(key="mean.variance_source").set_value("From values").run())
     variance = clamp(dataset.values, 0.0, 100.0).variance
-    assert f"σ² = {wording.number(variance)}" in shown_texts(app)
+    assert f"σ² = {format_number(variance)}" in shown_texts(app)
     problem = mean.MeanProblem(dataset.histogram, setting.DEFAULT_EPSILON, 100.0, variance)
     computed = [
         138, 315, 41, variance, clamp(dataset.values, 0.0, 100.0).mean, dataset.values.values.max(),

@@ -11,10 +11,10 @@ import pytest
 
 import dpcore as ss
 from dpcore import mean, total
-from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
+from dpcore.common.wording import format_percent
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import get_user_amounts
@@ -388,7 +388,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     assert "The draw aims at the least bias plus mean noise." in cost
     extra = forecast(PrivateParameters(1.0, purpose=BoundPurpose.SUM).choice)
     assert extra.max() > 1.0
-    assert all(wording.percent(item) in cost for item in extra)
+    assert all(format_percent(item) in cost for item in extra)
     assert "a bound that you know does better" in cost
     confirm(app, "total_card_draw")
     assert "On public samples" not in shown_texts(app)

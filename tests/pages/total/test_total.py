@@ -14,10 +14,10 @@ from scipy import optimize, stats
 from dpcore import total
 from dpcore.answer import standard
 from dpcore.code import write
-from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
+from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
@@ -184,7 +184,7 @@ def test_totals_of_a_column_are_summed():
     app = on_shop(summed="values")
     assert_answer(app, problem_of(Amounts.from_totals(SHOP.totals), EPSILON))
     assert "total of amount" in shown_texts(app)
-    assert f"add up to {wording.number(float(SHOP.totals.totals.sum()), 4)}" in shown_texts(app)
+    assert f"add up to {format_number(float(SHOP.totals.totals.sum()), 4)}" in shown_texts(app)
 
 
 def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
@@ -200,7 +200,7 @@ def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
         assert "2475" not in text
         code = write(card.code.forms[0][1], Program.PYTHON).text
         ends = [float(x) for x in re.search(r"LOW, HIGH = (\S+), (\S+) ", code).groups()]
-        assert wording.number(ends[1], 4) in text
+        assert format_number(ends[1], 4) in text
         assert float(f"{ends[1]:.4g}") == ends[1]
         assert ends[0] == (0.0 if sign > 0.0 else -ends[1])
 
@@ -267,8 +267,8 @@ def test_the_better_noise_is_said():
         ).errors.absolute_errors
         for noise, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6))
     )
-    assert f"The best error is {wording.number(laplace)} rows with Laplace noise" in texts
-    assert f"{wording.number(gaussian)} rows with Gaussian noise" in texts
+    assert f"The best error is {format_number(laplace)} rows with Laplace noise" in texts
+    assert f"{format_number(gaussian)} rows with Gaussian noise" in texts
     assert "δ = 0.000001" in texts
 
 
@@ -338,7 +338,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     clipped = problem.clip(-t, t)
     shown = read_number(app, "total_card")
     assert (shown["value"], shown["copied"]) == ("[−30, 30]", "-30, 30")
-    assert shown["error"][:2] == ["Expected error", wording.number(float(clipped.errors.absolute_errors))]
+    assert shown["error"][:2] == ["Expected error", format_number(float(clipped.errors.absolute_errors))]
     # A bound of one's own, on either side.
     enter(app, "total.own_bound", 8.0)
     ((x,), (y,)) = trace(chart(app, "total_signed"), "Your own bound, on either side")
@@ -363,7 +363,7 @@ def test_four_strategies_are_drawn_and_simulated():
     problem = problem_of(ROWS, EPSILON, is_integer=True)
     figure = chart(app, "total_strategies")
     t = ROWS.quantile(0.9)
-    epsilons, curve_values = trace(figure, f"90 % quantile (bound {wording.number(t)})")
+    epsilons, curve_values = trace(figure, f"90 % quantile (bound {format_number(t)})")
     for i in range(0, epsilons.size, 10):
         one = problem_of(ROWS, float(epsilons[i]), is_integer=True)
         assert curve_values[i] == pytest.approx(error_of(one, t) / ROWS.total, rel=2e-3)

@@ -14,9 +14,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.answer import Answer
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours
+from dpcore.common.wording import format_number
 from dpcore.report import plotly_figures
 from dpcore.training import account, decision, experiment
 from dpcore.training.account import Cell, Method
@@ -194,13 +194,13 @@ def test_the_card_says_what_the_runs_found(full_solution):
     numbers = {number.label: (number.text, number.note) for number in answer.numbers}
     assert "Bound h" not in numbers
     noise, users = (
-        wording.number(half_widths[first.best_cell.cell_index], 2)
+        format_number(half_widths[first.best_cell.cell_index], 2)
         for half_widths in (losses.half_widths, losses.users_half_widths)
     )
-    assert numbers["Loss on users held out"][0] == wording.number(losses.means[first.best_cell.cell_index])
+    assert numbers["Loss on users held out"][0] == format_number(losses.means[first.best_cell.cell_index])
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
-    assert numbers["Without privacy"][0] == wording.number(floor)
-    assert numbers["Guessing"][0] == wording.number(guess)
+    assert numbers["Without privacy"][0] == format_number(floor)
+    assert numbers["Guessing"][0] == format_number(guess)
     assert answer.relative_error.share == pytest.approx(0.01 / (guess - floor))
     facts = dict(answer.facts)
     assert any("or a method by these curves" in assumed for assumed in answer.assumptions)
@@ -209,7 +209,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
     other = answer_for(with_loss(full_solution, AVERAGES, floor - 0.2))
     assert other.headline == "Train with smooth weights of at most one row per user."
     numbers = {number.label: number.text for number in other.numbers}
-    assert numbers["Bound h"] == wording.number(1.0)
+    assert numbers["Bound h"] == format_number(1.0)
     assert words.describe_cell(Cell(Method.SMOOTH, 2.5)) == "smooth weights of at most 2.5 rows per user"
     private = replace(with_loss(full_solution, AVERAGES, floor - 0.2), data=TrainingData(
         replace(MADE.dataset, disclosure=Disclosure.PRIVATE), "an account", scaling=MADE.scaling
