@@ -274,6 +274,11 @@ class PerGroupParameters(Parameters):
         """Return the noise under a bound on whole vectors: of real numbers, as such a bound cuts counts anywhere."""
         return self._find_noise(is_of_counts=False)
 
+    @property
+    def norm_name(self) -> str:
+        """Return L1 or L2, the norm of a user's whole vector that is bounded for the program's noise."""
+        return "L1" if self.vector_noise.kind is NoiseKind.LAPLACE else "L2"
+
     def _find_noise(self, *, is_of_counts: bool) -> DrawnNoise:
         """Return the program's noise for the part of epsilon that amounts get, for counts or for real numbers."""
         # BigQuery's scale has the shares of its aggregates and of the hidden count, which selects groups.

@@ -31,7 +31,7 @@ from dpcore.per_group.answer.solution import (
     solve,
     solve_by_distribution,
 )
-from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, AnySolution, format_error, name_norm
+from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, AnySolution, format_error
 from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import DrawnPair
@@ -196,7 +196,7 @@ def _describe_bound(solution: PerGroupSolution) -> str:
         groups_text = format_count(best_vector.max_groups, "group")
         sample_sentence = f"For the selection each user counted in at most {groups_text}, drawn at random. "
     norm_text = format_number(round_up(best_vector.max_norm), 6)
-    phrase = f"The contribution of each user to all groups was bounded in {name_norm(parameters)} norm by {norm_text}"
+    phrase = f"The contribution of each user to all groups was bounded in {parameters.norm_name} norm by {norm_text}"
     error_text = format_error(parameters, best_vector.error)
     return f"{sample_sentence}{phrase}{_describe_noise(parameters, error_text)}"
 
@@ -341,7 +341,7 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
     entries |= {"error": pair_choice.error, **certificate_entries}
     if pair is not None and not is_integer:
         entries |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
-    norm_name = name_norm(solution.parameters)
+    norm_name = solution.parameters.norm_name
     for vector_key, vector_choice in zip(("cap", "scaling"), solution.vector_choices, strict=False):
         entries[vector_key] = {
             "norm": norm_name,

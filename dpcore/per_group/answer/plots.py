@@ -30,7 +30,7 @@ from dpcore.per_group.answer.solution import (
     PairSolution,
     PerGroupSolution,
 )
-from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, format_error, format_pair, name_norm
+from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, format_error, format_pair
 from dpcore.per_group.means import compute_errors_of_one_mean
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
@@ -172,7 +172,7 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
     max_norms, cap_errors, radial_errors = solution.norm_curves
     (cap_choice, radial_choice), pair_error = solution.vector_choices, solution.pair_error
     all_errors = np.array([*cap_errors, *radial_errors, pair_error])
-    norm_name = name_norm(solution.parameters)
+    norm_name = solution.parameters.norm_name
     pair_level_name = "Best pair of bounds" if solution.pair is not None else "Publishing 0"
     norm_column = Column("max_norm", max_norms)
     cap_column, radial_column = Column("error_of_cap", cap_errors), Column("error_of_scaling", radial_errors)

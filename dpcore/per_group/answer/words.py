@@ -81,11 +81,6 @@ def format_error(parameters: PerGroupParameters, shown_error: float) -> str:
     return format_number(shown_error) if noun is None else format_count(float(f"{shown_error:.3g}"), noun)
 
 
-def name_norm(parameters: PerGroupParameters) -> str:
-    """Return L1 or L2, the norm of a user's whole vector that is bounded for the program's noise."""
-    return "L1" if parameters.vector_noise.kind is NoiseKind.LAPLACE else "L2"
-
-
 def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
     """Return the assumptions of the answer, sentences without their full stop."""
     parameters = solution.parameters
@@ -306,10 +301,9 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
             "How it was found": f"{solution.pair_choice.stop_reason.partition('. ')[0]}.",
         }
     parameters, best_pair = solution.parameters, solution.pair
-    selection_solution = solution.selection_solution
     texts_by_heading = {"Noise": _describe_noise(parameters)}
-    if selection_solution is not None:
-        texts_by_heading |= _list_selection_facts(solution, selection_solution)
+    if (selection := solution.selection_solution) is not None:
+        texts_by_heading |= _list_selection_facts(solution, selection)
     if (error_parts := solution.error_parts) is not None:
         part_names = "amounts above their bound", "groups beyond theirs", "random choice of groups", "noise"
         part_texts = (
@@ -347,7 +341,7 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
                 "the pair",
             )
     no_pair_sentence = "no pair: only for amounts of at least 0, on a public list of groups."
-    if parameters.statistic.is_non_negative and selection_solution is None:
+    if parameters.statistic.is_non_negative and selection is None:
         no_pair_sentence = (
             "the pair with the least sum of mean absolute errors; its root mean square can be up to "
             f"50{PERCENT} higher."
