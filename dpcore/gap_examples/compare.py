@@ -165,14 +165,14 @@ class VarianceRatios:
     """Variances of a batch of instances and their ratio; each field has the shape of the batch.
 
     Attributes:
-        ratio: Variance with the best cap over that with the best weights.
-        smooth_variance: With the best weights, in units of sigma^2.
-        capped_variance: With the best cap, in units of sigma^2.
+        ratios: Variances with the best cap over those with the best weights.
+        smooth_variances: With the best weights, in units of sigma^2.
+        capped_variances: With the best cap, in units of sigma^2.
     """
 
-    ratio: FloatArray
-    smooth_variance: FloatArray
-    capped_variance: FloatArray
+    ratios: FloatArray
+    smooth_variances: FloatArray
+    capped_variances: FloatArray
 
 
 def compute_variance_ratios(

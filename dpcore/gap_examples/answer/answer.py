@@ -250,8 +250,8 @@ $$
 |---|{"---|" * (len(compared_caps) + 1)}
 | times σ²/m | {" | ".join(variance_texts)} | {1.0 / q:.4f} |
 
-Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**. With fine bounds (s → ∞) the best is
-{fine_formula} = **{float(two_groups.compute_real_cap_limit(p).ratio):.4f}**.
+Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratios):.4f}**. With fine bounds (s → ∞) the best is
+{fine_formula} = **{float(two_groups.compute_real_cap_limit(p).ratios):.4f}**.
 """
     )
     yield section.Note(
@@ -279,7 +279,7 @@ def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     threshold = max(1.0, (1.0 - worst_light_share) / noise_per_user)
     yield (
         f"At p = {format_percent(worst_light_share, 3)}, the worst share: bound {threshold:.3f} for the weights, "
-        f"{_name_cap(ratio_limit)}, ratio **{float(ratio_limit.ratio):.5f}**."
+        f"{_name_cap(ratio_limit)}, ratio **{float(ratio_limit.ratios):.5f}**."
     )
     comparison: Comparison = yield section.Cached(compare, (ratio_supremum.build_problem(),))
     num_light_users, num_heavy_users = comparison.problem.histogram.users.tolist()

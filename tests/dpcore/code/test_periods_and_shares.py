@@ -28,7 +28,7 @@ from dpcore.data.column_roles import name_users_column
 from dpcore.data.periods import Periods
 from dpcore.report import content
 from dpcore.report.settings_file import list_columns
-from tests.dpcore.code.choices import run_program, run_text
+from tests.dpcore.code.specs import run_program, run_text
 
 YEAR = "2025-01-01 to 2026-01-01 by month"
 COLUMNS: dict[str, Any] = {"user": "user", "date": "day", "periods": YEAR}

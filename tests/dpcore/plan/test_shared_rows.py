@@ -16,7 +16,7 @@ from dpcore.counting.count import to_dataset
 from dpcore.plan import shared_rows, table
 from dpcore.plan.parameters import Budget, PlanParameters, choose_defaults
 from dpcore.plan.solution import sum_weighted_squares
-from tests.dpcore.code.choices import run_text
+from tests.dpcore.code.specs import run_text
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 NOISES = pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])

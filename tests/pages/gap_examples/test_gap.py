@@ -180,7 +180,7 @@ def test_two_groups_follow_their_sliders():
     assert read_point(app, "gap_two_groups", "Here") == (0.4, pytest.approx(compare(problem).ratio))
     p, limit = trace(chart(app, "gap_two_groups"), "R → ∞, s = 1")
     finite = trace(chart(app, "gap_two_groups"), "R = 500, s = 2")[1]
-    assert limit == pytest.approx(compute_integer_cap_limit(p).ratio)
+    assert limit == pytest.approx(compute_integer_cap_limit(p).ratios)
     assert np.all(finite <= BEST)
     assert "1.5625" in shown_texts(app)
 
