@@ -333,7 +333,9 @@ def count(
             return CountResult.build(start_seconds, None)
         notes = [note for note in further_dataset.notes if note not in dataset.notes]
         dataset = replace(
-            dataset, further=(*dataset.further, further_dataset), notes=(*dataset.notes, *notes)
+            dataset,
+            further_datasets=(*dataset.further_datasets, further_dataset),
+            notes=(*dataset.notes, *notes),
         )
         if dataset.layout is not None and further_dataset.layout is not None:
             marks_by_column = dict(dataset.layout.numbers) | dict(further_dataset.layout.numbers)

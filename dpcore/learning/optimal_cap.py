@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.branch_and_bound import Minimum, Split, find_interval_within, minimise
+from dpcore.common.branch_and_bound import Minimum, ObjectiveParts, find_interval_within, minimise
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.privacy import Neighbours
@@ -143,14 +143,14 @@ class BoundSettings:
             privacy=np.where(keeps_rows, privacy_terms, np.inf),
         )
 
-    def split(self, cap_statistics: CapStatistics, num_rows: float) -> Split:
+    def split_objective(self, cap_statistics: CapStatistics, num_rows: float) -> ObjectiveParts:
         """Return the bound on the excess risk as a falling part (also less its rounding) and a rising one (privacy)."""
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         rounded_down_twice_bias = BIAS_FACTOR_IN_THEOREM_1 * bound_bias(
             self.bias, cap_statistics.round_down(), self.loss_variance
         )
         twice_bias, finite_sample, privacy = vars(self.compute_error_parts(cap_statistics, num_rows)).values()
-        return Split(twice_bias + finite_sample, rounded_down_twice_bias + finite_sample, privacy)
+        return ObjectiveParts(twice_bias + finite_sample, rounded_down_twice_bias + finite_sample, privacy)
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,7 @@ def find_best_cap(
     """
     histogram, n = problem.histogram, float(problem.histogram.num_rows)
     search_minimum = minimise(
-        lambda caps: problem.split(_compute_statistics_of_caps(histogram, caps), n),
+        lambda caps: problem.split_objective(_compute_statistics_of_caps(histogram, caps), n),
         1.0,
         find_largest_cap(problem),
         is_integer=is_integer,
@@ -375,7 +375,7 @@ def find_caps_within(problem: BiasProblem, best_choice: LearningCap, excess: flo
     """
     n = float(problem.histogram.num_rows)
     smallest_cap, largest_cap = find_interval_within(
-        lambda caps: problem.split(_compute_statistics_of_caps(problem.histogram, caps), n),
+        lambda caps: problem.split_objective(_compute_statistics_of_caps(problem.histogram, caps), n),
         best_choice.cap,
         1.0,
         find_largest_cap(problem),

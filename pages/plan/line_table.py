@@ -100,7 +100,7 @@ def _draw_add_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
             button_key = f"plan_add_{line_text.replace(' ', '_')}"
             button_label = f"Add {LABEL_BY_LINE.get(line_text, line_text)}"
             fields.draw_button(button_label, button_key, "add", add_lines, [line_text])
-        if dataset.further:
+        if dataset.further_datasets:
             with st.popover("Add another column", icon=":material/add:", key="plan_column_form"):
                 _draw_column_form(dataset.value_columns[1:])
         if dataset.values is not None:

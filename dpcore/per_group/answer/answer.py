@@ -39,7 +39,7 @@ from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.summary import APPROXIMATION_TEXT
 from dpcore.per_group.whole_vector import VectorRule
-from dpcore.report.script import CodeBuilder, Source
+from dpcore.report.script import CodeBuilder, ScriptSource
 
 QUANTITY_BY_STATISTIC = {
     Statistic.ROWS: Quantity.GROUP_ROWS,
@@ -393,7 +393,7 @@ def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSe
 # --- tabs, and the search beside a page ---------------------------------------------------------------------
 
 
-def write_data_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+def write_data_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
     """Write the notebook cell that reads the distribution's file into ``data``; the file's name names no person.
 
     ``public_only`` has no effect.

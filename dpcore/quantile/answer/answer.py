@@ -164,10 +164,10 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
 
 def show_answers(answer: Answer, dataset: Dataset) -> Parts:
     """Yield the density of the answer, and its probability of being near in rank, in two columns."""
-    yield Columns((_show_density(answer.solution, dataset), [answer.plots["quantile-near"]()]))
+    yield Columns((_show_density_window(answer.solution, dataset), [answer.plots["quantile-near"]()]))
 
 
-def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
+def _show_density_window(solution: QuantileSolution, dataset: Dataset) -> Parts:
     """Yield the density of the answers over values that the user can change, and a note if over 5 % fall outside."""
     lowest_shown, highest_shown = yield _choose_values(
         solution, "where", partial(plots.plot_density, solution, dataset)

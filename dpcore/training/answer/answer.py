@@ -24,8 +24,7 @@ from dpcore.training import mechanism as descent_rule
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
 from dpcore.training.answer.solution import TrainingSolution, complete_runs, scale_rows, solve
-from dpcore.training.experiment import MAX_RUNS, Experiment, Side
-from dpcore.training.experiment import Table as RunTable
+from dpcore.training.experiment import MAX_RUNS, Experiment, RunTable, Side
 from dpcore.training.mechanism import LossKind, Mechanism, Pace, apply_rule, compute_faded_variance
 from dpcore.training.parameters import DataSource, TrainingParameters, list_assumptions
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit

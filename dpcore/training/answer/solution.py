@@ -19,7 +19,7 @@ from dpcore.contributions import FloatArray
 from dpcore.training import decision, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.decision import BestCell
-from dpcore.training.experiment import Experiment, References, ReferenceScores, SplitSummary, Table
+from dpcore.training.experiment import Experiment, References, ReferenceScores, RunTable, SplitSummary
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, prepare_rows
@@ -37,9 +37,9 @@ class Runs:
         is_complete: True if no run is missing, nor one that decides between methods.
     """
 
-    table: Table
+    table: RunTable
     references: References
-    close_table: Table | None = None
+    close_table: RunTable | None = None
     is_complete: bool = False
 
     @property
@@ -135,7 +135,7 @@ class TrainingSolution:
     stage: Stage = Stage.FINAL
 
     @property
-    def table(self) -> Table:
+    def table(self) -> RunTable:
         """Return the table of all cells; that of a close call is ``runs.close_table``."""
         return self.runs.table
 

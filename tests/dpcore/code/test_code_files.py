@@ -61,7 +61,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_fold
     np.testing.assert_allclose(np.sort(data.values.values), sorted(amount for *_, amount in nasty.rows))
     # A script from Downloads brings the same data again.
     code = CodeBuilder()
-    cell = script.write_dataset_cell(code, script.Source(data, needs_rows=True), False)
+    cell = script.write_dataset_cell(code, script.ScriptSource(data, needs_rows=True), False)
     script_names: dict[str, Any] = {}
     exec("\n".join([*code.list_import_lines(), cell]), script_names)
     assert script_names["data"].histogram == data.histogram
