@@ -19,7 +19,7 @@ from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters
 from dpcore.data_owners.study import RecordSource, StudyResult, check_records, run_study
 from dpcore.data_owners.training import LabelledRecords
 from dpcore.report.content import Report
-from dpcore.report.script import CodeBuilder, Source
+from dpcore.report.script import CodeBuilder, ScriptSource
 from pages.data_owners import upload
 from pages.data_owners.question import QUESTION
 from pages.shared.card import cards
@@ -113,10 +113,10 @@ def _show_results(
     cards.draw_label(provenance)
 
 
-def build_report(answer: Answer, source: Source, training_card: TrainingCard | None = None) -> Report:
+def build_report(answer: Answer, source: ScriptSource, training_card: TrainingCard | None = None) -> Report:
     """Build the report of the page, with the results of training, if any."""
 
-    def write_disclosure_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+    def write_disclosure_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
         """Write the cell that sets ``data`` to the disclosure of the entered numbers, as no data are read."""
         disclosure_code = code_builder.write(answer.disclosure)
         return f"data = {disclosure_code}  # The kind of numbers that the settings hold."

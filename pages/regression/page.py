@@ -24,7 +24,7 @@ from dpcore.regression.draw import ReleasedCoefficients, draw_coefficients
 from dpcore.regression.estimate import ErrorTarget, compute_variances
 from dpcore.regression.parameters import DataSource, RegressionGenerator, RegressionParameters, round_outwards
 from dpcore.report.content import Line
-from dpcore.report.script import CodeBuilder, Source, write_table_cell
+from dpcore.report.script import CodeBuilder, ScriptSource, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_draw_lines
 from pages.shared.base import cache
@@ -253,11 +253,11 @@ class RegressionPage(Page):
             field_name for field_name in QUESTION.fields if is_generated or field_name not in GENERATOR_FIELDS
         ]
 
-    def build_source(self, answer: Answer, dataset: Dataset) -> Source:
+    def build_source(self, answer: Answer, dataset: Dataset) -> ScriptSource:
         """Build the source of the script: a file of one's own, or the settings alone."""
         own_data = find_own_data(answer)
 
-        def write_data_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+        def write_data_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
             """Write the cell that makes ``data``: None for generated ones, else the table that is read."""
             if answer.parameters.source is DataSource.GENERATED:
                 return "data = None  # The settings say how data are generated."
@@ -265,7 +265,7 @@ class RegressionPage(Page):
                 code_builder, source, public_only, own_data.design, "dpcore.regression.problem"
             )
 
-        return Source(dataset, needs_rows=True, write_data_cell=write_data_cell)
+        return ScriptSource(dataset, needs_rows=True, write_data_cell=write_data_cell)
 
     def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent, as lines of the report."""

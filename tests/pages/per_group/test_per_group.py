@@ -34,7 +34,7 @@ from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
-from dpcore.report.script import Source
+from dpcore.report.script import ScriptSource
 from pages.per_group import inputs
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys
@@ -406,7 +406,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     of = report_content.build_page_report(
         QUESTION,
         answer_from(view, private),
-        Source(private, needs_rows=True, write_data_cell=answer.write_data_cell),
+        ScriptSource(private, needs_rows=True, write_data_cell=answer.write_data_cell),
     )
     (figure, *_), told = of.figures, answer_from(view, private)
     assert figure.columns["error"].tolist() == view.error_map.errors.ravel().tolist()
