@@ -81,7 +81,9 @@ def search_our_grid(problem: mean.MeanProblem) -> tuple[float, float]:
     """Return the least variances over 1,000 log-spaced bounds, all at once, on our prefix sums."""
     grid = np.geomspace(problem.histogram.min_size, problem.histogram.max_size, 1000)
     caps = np.unique(np.rint(grid))
-    return float(mean.smooth_variance(problem, grid).min()), float(mean.capped_variance(problem, caps).min())
+    return float(mean.compute_smooth_variance(problem, grid).min()), float(
+        mean.compute_capped_variance(problem, caps).min()
+    )
 
 
 def search_plain_grid(problem: mean.MeanProblem, points: int = 1000) -> tuple[float, float]:

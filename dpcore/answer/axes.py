@@ -11,7 +11,7 @@ from dpcore.answer.handle import MAX_BARS, UserBars
 from dpcore.answer.limits import Limits
 from dpcore.answer.plot import Axis, Bars, Curve, Plot, Points, Style, names_axis, share_axis
 from dpcore.common.wording import choose_word, format_count, format_number, format_percent
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, build_log_grid
 from dpcore.dataset import Dataset
 
 NUM_CURVE_POINTS = 240
@@ -24,7 +24,7 @@ def choose_curve_bounds(histogram: ContributionHistogram, num_points: int = NUM_
     """
     sizes = histogram.sizes.astype(np.float64)
     extra_bounds = list(sizes) if sizes.size <= 60 else ()
-    return log_spaced(*choose_bound_limits(histogram), num_points, extra_points=extra_bounds)
+    return build_log_grid(*choose_bound_limits(histogram), num_points, extra_points=extra_bounds)
 
 
 def choose_bound_limits(histogram: ContributionHistogram) -> Limits:
@@ -178,7 +178,7 @@ def plot_tail(dataset: Dataset) -> Plot:
     return Plot(
         "distribution-tail",
         "How heavy the tail is",
-        f"One user in ten has more than {format_count(histogram.quantile(0.9), 'row')}",
+        f"One user in ten has more than {format_count(histogram.find_quantile(0.9), 'row')}",
         _build_rows_axis(histogram),
         Axis("share of users with at least so many", "", share_limits, number_format=".3~%"),
         (Curve("users", columns["size"], columns["share_of_users"], Style.TOTAL, line_shape="vh"),),
@@ -192,7 +192,7 @@ def plot_shares(dataset: Dataset) -> Plot:
     """Plot the share of all rows that a share of the users, the heaviest first, holds; users on a log axis."""
     histogram, share_columns = dataset.histogram, tabulate_shares(dataset.histogram)
     user_shares, row_shares = share_columns["share_of_users"], share_columns["share_of_rows"]
-    heaviest_share_text = format_percent(histogram.summary().top_percent_share)
+    heaviest_share_text = format_percent(histogram.summarise().top_percent_share)
     limits = (min(max(1.0 / histogram.num_users, 1e-6), 0.5), 1.0)
     return Plot(
         "distribution-shares",
@@ -261,7 +261,7 @@ def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     """Build columns by name: log-spaced shares of the users, the heaviest first, and their shares of all rows."""
     smallest_share = max(1.0 / histogram.num_users, 1e-6)
     user_shares = np.unique(np.concatenate((np.geomspace(smallest_share, 1.0, 200), [1.0])))
-    return {"share_of_users": user_shares, "share_of_rows": histogram.share_held_by_heaviest(user_shares)}
+    return {"share_of_users": user_shares, "share_of_rows": histogram.compute_heaviest_share(user_shares)}
 
 
 GINI_SCALE_TEXT = "0: all alike; 1: one user has everything."
@@ -269,7 +269,7 @@ GINI_SCALE_TEXT = "0: all alike; 1: one user has everything."
 
 def describe_sizes(histogram: ContributionHistogram, unit_noun: str = "user") -> str:
     """Write two sentences: the numbers of users and rows, and the rows of the median, mean and heaviest user."""
-    summary = histogram.summary()
+    summary = histogram.summarise()
     return (
         f"**{format_count(histogram.num_users, unit_noun)}** {choose_word(histogram.num_users, 'has', 'have')} "
         f"**{format_count(histogram.num_rows, 'row')}**. "
@@ -280,9 +280,7 @@ def describe_sizes(histogram: ContributionHistogram, unit_noun: str = "user") ->
 
 def describe_share(histogram: ContributionHistogram) -> str:
     """Write one sentence: which share of all rows the heaviest 1 % of users hold."""
-    return (
-        f"The heaviest 1 % of users hold {format_percent(histogram.summary().top_percent_share)} of all rows."
-    )
+    return f"The heaviest 1 % of users hold {format_percent(histogram.summarise().top_percent_share)} of all rows."
 
 
 WARNING_SHARE = 0.1

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.contributions import FloatArray, build_log_grid
 
 FIRST_POINTS = 33
 """Points of the first look: one call on so many costs hardly more than on one, and saves the first rounds."""
@@ -137,7 +137,7 @@ def minimise(
     Returns:
         `Minimum`; among equal values seen first the smallest point.
     """
-    points = log_spaced(low, high, FIRST_POINTS) if first_points is None else first_points
+    points = build_log_grid(low, high, FIRST_POINTS) if first_points is None else first_points
     if is_integer:
         points = np.unique(np.clip(np.rint(points), low, high))
     parts_at_points = compute_parts(points)
@@ -235,7 +235,7 @@ def move_to_kink(
     )
     for _ in range(KINK_ROUNDS):
         best_and_kinks = best_point, *list_kinks_around(best_point)
-        nearby_points = log_spaced(left_end, right_end, KINK_POINTS, best_and_kinks)
+        nearby_points = build_log_grid(left_end, right_end, KINK_POINTS, best_and_kinks)
         parts_at_points = compute_parts(nearby_points)
         num_evaluations += nearby_points.size
         objective_values = parts_at_points.values
@@ -297,7 +297,7 @@ def _find_interval_end(
         if not target_stack:
             break
         low, high = min(proved_end, target_stack[-1]), max(proved_end, target_stack[-1])
-        segment_points = np.unique(np.clip(np.rint(log_spaced(low, high, FIRST_POINTS)), low, high))
+        segment_points = np.unique(np.clip(np.rint(build_log_grid(low, high, FIRST_POINTS)), low, high))
         parts_at_points = compute_parts(segment_points)
         values = parts_at_points.values
         empty_mask = (np.diff(segment_points) <= 1.0) | (segment_points.size == 2)

@@ -69,7 +69,7 @@ def fetch_binned_values(
 ) -> dataset.Values:
     """Fetch the values of each user by bin from an engine; raise InvalidInput if there may be too many entries."""
     # A user has at most one entry per row, and at most one per bin.
-    num_entries, max_entries = int(histogram.kept_rows(bins.num_bins + 2)), binned_values.MAX_ENTRIES
+    num_entries, max_entries = int(histogram.count_kept_rows(bins.num_bins + 2)), binned_values.MAX_ENTRIES
     if num_entries > max_entries:
         message = (
             f"the rows of users fill up to {num_entries:,} pairs of user and bin; at most {max_entries:,} fit"

@@ -75,7 +75,7 @@ class Generator(ABC):
         """
 
     @abstractmethod
-    def histogram(self) -> ContributionHistogram:
+    def build_histogram(self) -> ContributionHistogram:
         """Draw the histogram; the same one at every call, as the seed is a field."""
 
     @property
@@ -120,7 +120,7 @@ class ZipfSizes(Generator):
     seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
     """The same seed gives the same distribution."""
 
-    def histogram(self) -> ContributionHistogram:
+    def build_histogram(self) -> ContributionHistogram:
         """Draw the number of users of each size in one multinomial; cost depends on ``max_contributions`` only."""
         # Largest size first: numpy draws one binomial after the other with the probability that is left,
         # which stays accurate only while that is not a small difference of large numbers.
@@ -161,7 +161,7 @@ class PowerLawParticipation(Generator):
     seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
     """The same seed gives the same distribution."""
 
-    def histogram(self) -> ContributionHistogram:
+    def build_histogram(self) -> ContributionHistogram:
         """Draw every row's user, then count rows per user."""
         rng = np.random.default_rng(int(self.seed))
         row_users = rng.zipf(1.0 + float(self.alpha), size=int(self.num_rows))
@@ -226,7 +226,7 @@ class LogNormalSizes(Generator):
             seen_probabilities = -np.expm1(-num_users * size_densities)
         return float(np.trapezoid(seen_probabilities * sizes * log_sigma, z))
 
-    def histogram(self) -> ContributionHistogram:
+    def build_histogram(self) -> ContributionHistogram:
         """Draw every user's size, a chunk of users at a time."""
         rng = np.random.default_rng(int(self.seed))
         size_arrays, count_arrays = [], []
@@ -273,7 +273,7 @@ class TwoGroups(Generator):
             rows_text = f"{int(self.heavy_rows):,} and {int(self.light_rows):,}"
             problems.add(f"heavy_rows must be above light_rows; got {rows_text}")
 
-    def histogram(self) -> ContributionHistogram:
+    def build_histogram(self) -> ContributionHistogram:
         """Build the histogram of the two sizes; nothing is drawn."""
         users_per_group = np.array([self.light_users, self.heavy_users])
         return ContributionHistogram(np.array([self.light_rows, self.heavy_rows]), users_per_group)
@@ -303,7 +303,7 @@ def generate_dataset(generator: Generator) -> Dataset:
     Returns:
         A `Dataset` whose source is the generator's sentence; it has a histogram and no other facet.
     """
-    return Dataset(generator.title, generator.sentence, Disclosure.PUBLIC, generator.histogram())
+    return Dataset(generator.title, generator.sentence, Disclosure.PUBLIC, generator.build_histogram())
 
 
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]

@@ -191,7 +191,7 @@ def build_capped_collaboration(
     sums_above = np.r_[np.cumsum((histogram.users / np.sqrt(records_per_owner))[::-1])[::-1], 0.0]
     num_sizes_below = np.searchsorted(records_per_owner, cap_array, side="right")
     root_sums_at_caps = root_sums_below[num_sizes_below] + cap_array * sums_above[num_sizes_below]
-    kept_records = np.asarray(histogram.kept_rows(cap_array), dtype=np.float64)
+    kept_records = np.asarray(histogram.count_kept_rows(cap_array), dtype=np.float64)
     mean_records_at_caps = kept_records / histogram.num_users
     return collaboration.replace(
         owners=float(histogram.num_users),

@@ -346,9 +346,13 @@ def find_dominating_groups(comparison: Comparison) -> Domination:
         )
     histogram, best_variance = problem.histogram, comparison.cap_choice.squared_error / problem.value_variance
     # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
-    lowest_slope = max(float(histogram.users_above(k)), _compute_psi_increment(best_variance, rho, k - 1))
-    highest_slope = min(float(histogram.users_above(k - 1)), _compute_psi_increment(best_variance, rho, k))
-    kept_rows = float(histogram.kept_rows(k))
+    lowest_slope = max(
+        float(histogram.count_users_above(k)), _compute_psi_increment(best_variance, rho, k - 1)
+    )
+    highest_slope = min(
+        float(histogram.count_users_above(k - 1)), _compute_psi_increment(best_variance, rho, k)
+    )
+    kept_rows = float(histogram.count_kept_rows(k))
     # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
     candidate_slopes = np.linspace(lowest_slope, highest_slope, 3)
     heavy_user_counts = np.clip(candidate_slopes, 0.0, kept_rows / k)

@@ -29,7 +29,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.contributions import ContributionHistogram, FloatArray, build_log_grid
 from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, bound_bias, compute_cap_statistics
 from dpcore.learning.participation import convert_to_rows
 
@@ -281,7 +281,7 @@ def _compute_statistics_of_caps(histogram: ContributionHistogram, caps: FloatArr
         caps,
         total_rows=float(histogram.num_rows),
         largest_size=float(histogram.max_size),
-        above_sums=AboveSums(histogram.rows_above, histogram.excess),
+        above_sums=AboveSums(histogram.count_rows_above, histogram.sum_excess),
     )
 
 
@@ -321,7 +321,9 @@ def compute_error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> Error
 def choose_fractions(histogram: ContributionHistogram, num_points: int = 200) -> FloatArray:
     """Return about ``num_points`` log-spaced tau_0 at whole caps from one row to n, the heaviest user's size too."""
     n = float(histogram.num_rows)
-    return np.unique(np.rint(log_spaced(1.0, n, num_points, extra_points=(float(histogram.max_size),)))) / n
+    return (
+        np.unique(np.rint(build_log_grid(1.0, n, num_points, extra_points=(float(histogram.max_size),)))) / n
+    )
 
 
 def find_best_cap(

@@ -82,7 +82,7 @@ class PowerLaw:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
         return self._sum_zeta_from(np.asarray(user_numbers, dtype=np.float64) + 1.0) / self.normaliser
 
-    def users_above(self, shares: npt.ArrayLike) -> FloatArray:
+    def count_users_above(self, shares: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
         h = np.asarray(shares, dtype=np.float64)
         user_counts = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
@@ -101,7 +101,7 @@ class PowerLaw:
 
         Source: Amin et al. 2019, figure 2.
         """
-        return self.compute_tail_mass(self.users_above(fractions))
+        return self.compute_tail_mass(self.count_users_above(fractions))
 
     def compute_kept_share(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum over j of min(p_j, tau_0), to which n_tau / n tends as n grows.
@@ -111,7 +111,7 @@ class PowerLaw:
         Source: Amin et al. 2019, proposition 5, Q(tau_0).
         """
         tau_0 = np.asarray(fractions, dtype=np.float64)
-        num_users_above = self.users_above(tau_0)
+        num_users_above = self.count_users_above(tau_0)
         return np.asarray(self.compute_tail_mass(num_users_above) + tau_0 * num_users_above)
 
     def compute_sums_at(self, shares: npt.ArrayLike) -> SumsAtBounds:
@@ -119,7 +119,7 @@ class PowerLaw:
 
         The counterpart of `ContributionHistogram.compute_sums_at` in shares; ``rows_at_or_below`` is a mass.
         """
-        num_users_above = self.users_above(shares)
+        num_users_above = self.count_users_above(shares)
         inverse_sums = np.asarray(self.normaliser * self._sum_powers(num_users_above))
         return SumsAtBounds(self.compute_tail_mass(num_users_above), num_users_above, inverse_sums)
 

@@ -81,7 +81,7 @@ class PopulationProblem(BoundSettings):
         if self.num_rows is not None:
             whole_cap = math.floor(fraction * self.num_rows)
             return np.arange(max(whole_cap, 1), min(whole_cap + 2, self.num_rows) + 1) / self.num_rows
-        num_users_above = float(self.participation.users_above(fraction))
+        num_users_above = float(self.participation.count_users_above(fraction))
         return self.participation.compute_probabilities(
             np.arange(num_users_above + 2.0, max(num_users_above - 1.0, 0.0), -1.0)
         )

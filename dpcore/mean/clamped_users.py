@@ -49,7 +49,7 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import MAX_SIZE, FloatArray, suffix_sums
+from dpcore.contributions import MAX_SIZE, FloatArray, sum_suffixes
 from dpcore.dataset import Values
 from dpcore.mean.threshold_search import search_thresholds
 
@@ -273,7 +273,10 @@ class _Objective:
         sorted_magnitudes = abs_deviations[order_by_magnitude]
         sorted_shares = self.user_shares[order_by_magnitude]
         # Shares and cut sums of the points from index i on; the last entry is that of no point.
-        shares_above, sums_above = suffix_sums(sorted_shares), suffix_sums(sorted_shares * sorted_magnitudes)
+        shares_above, sums_above = (
+            sum_suffixes(sorted_shares),
+            sum_suffixes(sorted_shares * sorted_magnitudes),
+        )
         limit_cost = self.noise_costs.limit_cost
         # Half the slope of f in T just above each value; it rises in T.
         clamped_sums = np.maximum(sums_above[1:] - sorted_magnitudes * shares_above[1:], 0.0)

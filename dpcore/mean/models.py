@@ -338,7 +338,9 @@ class CountsOnly(CountsModel):
         """
         rho, n = self.user_share, float(self.histogram.num_rows)
         effective_size = h / (1.0 + (h - 1.0) * rho)
-        nu = user_sums.excess(h) / n / (user_sums.effective_below + user_sums.users_above * effective_size)
+        nu = (
+            user_sums.sum_excess(h) / n / (user_sums.effective_below + user_sums.users_above * effective_size)
+        )
         return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * effective_size)
 
     def measure_smooth(self, thresholds: FloatArray, num_distinct_up_to: NumSizes | None = None) -> MeanError:
@@ -373,7 +375,7 @@ class CountsOnly(CountsModel):
         h = np.asarray(caps, dtype=np.float64)
         user_sums = self._user_sums_at(h, num_distinct_up_to)
         n, rho = float(self.histogram.num_rows), self.user_share
-        cut_shares = user_sums.excess(h) / n  # 1 - n_h / n
+        cut_shares = user_sums.sum_excess(h) / n  # 1 - n_h / n
         kept_rows = user_sums.rows_below + h * user_sums.users_above
         t = h / kept_rows
         # The sums of (k / n_h - p)^2 over the users above, and over those below.

@@ -43,7 +43,7 @@ from dpcore.mean.models import (
     find_interval_around,
 )
 from dpcore.mean.table_values import KnownValues, TableValues
-from dpcore.mean.user_sums import prefix_sums
+from dpcore.mean.user_sums import sum_prefixes
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES
 """The relation of the guarantee of this setting."""
@@ -123,11 +123,12 @@ class Population(CountsModel):
     @cached_property
     def _squares_below(self) -> FloatArray:
         """Return the sum of s^2 over the users of the first k sizes, for k = 0 .. K, shape (K + 1,)."""
-        return prefix_sums(self.histogram.sizes.astype(np.float64) ** 2 * self.histogram.users)
+        return sum_prefixes(self.histogram.sizes.astype(np.float64) ** 2 * self.histogram.users)
 
     def measure_smooth(self, thresholds: FloatArray, num_distinct_up_to: NumSizes | None = None) -> MeanError:
         """Return the error if a user with s rows weighs as much as one with min(h, s)."""
-        losses = weights.smooth_losses(self._effective_sizes, self._effective_sizes.convert(thresholds))
+        effective_sizes = self._effective_sizes
+        losses = weights.compute_smooth_losses(effective_sizes, effective_sizes.convert(thresholds))
         sampling_variances = self.value_variance * losses.squared_weights
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * losses.largest_weight**2)
 
@@ -378,7 +379,7 @@ def compute_capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError
     return problem.model.measure_capped(np.asarray(caps, dtype=np.float64))
 
 
-def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
+def compute_smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
     """Return v(h), expected squared error of the mean under smooth weights with threshold h.
 
     Args:
@@ -395,7 +396,7 @@ def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArr
     return compute_smooth_error(problem, thresholds).squared_error
 
 
-def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
+def compute_capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
     """Return v'(h), expected squared error of the mean when at most h rows of each user are kept.
 
     Args:
@@ -462,7 +463,7 @@ def compute_row_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayL
     s = np.asarray(sizes, dtype=np.float64)
     weight_growth = find_weight_growth(problem, threshold)
     if weight_growth.is_plain:
-        return np.asarray(np.minimum(threshold, s) / s / problem.histogram.kept_rows(threshold))
+        return np.asarray(np.minimum(threshold, s) / s / problem.histogram.count_kept_rows(threshold))
     user_weights = weight_growth.compute_user_weights(np.minimum(threshold, problem.histogram.sizes))
     total_weight = user_weights @ problem.histogram.users.astype(np.float64)
     return np.asarray(weight_growth.compute_user_weights(np.minimum(threshold, s)) / s / total_weight)

@@ -360,14 +360,14 @@ class PerGroupParameters(Parameters):
 
         The result has the shape of ``max_norm``.
         """
-        return np.sqrt(self.vector_noise.variance(self.compute_norm_sensitivity(max_norm)))
+        return np.sqrt(self.vector_noise.compute_variance(self.compute_norm_sensitivity(max_norm)))
 
     def compute_pair_noise_std(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
         """Compute the standard deviation of each group's noise under a pair of bounds L0 and L-infinity.
 
         The bounds may be arrays, and are broadcast.
         """
-        return np.sqrt(self.noise.variance(self.compute_pair_sensitivity(max_groups, max_amount)))
+        return np.sqrt(self.noise.compute_variance(self.compute_pair_sensitivity(max_groups, max_amount)))
 
     def compute_pair_sensitivity(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
         """Compute by how much one user can change the release at most, under a pair of bounds, as a norm.
@@ -407,7 +407,7 @@ class PerGroupParameters(Parameters):
         split_factor = 1.0
         if self.splits_means and self.noise.kind is NoiseKind.LAPLACE:
             split_factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
-        sum_noise_std = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
+        sum_noise_std = split_factor * float(np.sqrt(self.noise.compute_variance(sensitivity)))
         return sum_noise_std / math.sqrt(2.0), sum_noise_std * math.sqrt(2.0) / (upper - lower)
 
     def combine_errors(self, mean_squares: FloatArray, entry_weights: FloatArray) -> float:

@@ -20,7 +20,7 @@ from dpcore.common.checks import Problems, require
 from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.common.wording import format_count
-from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.contributions import ContributionHistogram, FloatArray, build_log_grid
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import (
     QuantileProblem,
@@ -228,7 +228,7 @@ def _build_grid(
     weight_kind: WeightKind, smallest_bound: float, largest_bound: float, max_num_bounds: int
 ) -> FloatArray:
     """Return at most about ``max_num_bounds`` log-spaced bounds, ascending; whole ones for a cap."""
-    grid_bounds = log_spaced(smallest_bound, largest_bound, max_num_bounds)
+    grid_bounds = build_log_grid(smallest_bound, largest_bound, max_num_bounds)
     return np.unique(np.round(grid_bounds)) if weight_kind is WeightKind.CAP else grid_bounds
 
 
@@ -397,12 +397,12 @@ class RankBound:
         h = np.asarray(bounds, dtype=np.float64)
         # Heaviest row: one of the lightest user's, min(h, s_1) / (s_1 n_h); under a cap every kept row.
         min_size = float(self.histogram.min_size)
-        max_row_weights = 1.0 / self.histogram.kept_rows(h)
+        max_row_weights = 1.0 / self.histogram.count_kept_rows(h)
         if weight_kind is WeightKind.SMOOTH:
-            weight_losses = weights.smooth_losses(self.histogram, h)
+            weight_losses = weights.compute_smooth_losses(self.histogram, h)
             max_row_weights = max_row_weights * np.minimum(h, min_size) / min_size
         else:
-            weight_losses = weights.capped_losses(self.histogram, h)
+            weight_losses = weights.compute_capped_losses(self.histogram, h)
         # A user with h rows or more weighs most; above s_m nobody has h rows.
         max_user_weights = weight_losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
         log_rows = math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)

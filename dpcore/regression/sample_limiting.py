@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.common.wording import format_count
-from dpcore.contributions import FloatArray, IntArray, log_spaced, rank_within_users
+from dpcore.contributions import FloatArray, IntArray, build_log_grid, rank_within_users
 from dpcore.regression.estimate import ErrorTarget, LinearEstimate, check_labels, evaluate_repaired_weights
 from dpcore.regression.problem import RegressionProblem, Whitened
 
@@ -167,7 +167,7 @@ def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
     """
     largest_size = problem.histogram.max_size
     if not caps:
-        return np.unique(np.round(log_spaced(1.0, float(largest_size), 25)).astype(np.int64))
+        return np.unique(np.round(build_log_grid(1.0, float(largest_size), 25)).astype(np.int64))
     return np.unique(np.minimum(np.array((*caps, largest_size), dtype=np.int64), largest_size))
 
 

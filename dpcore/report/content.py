@@ -223,7 +223,7 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
 
     No user is named, and the only single size is the largest.
     """
-    histogram_summary = dataset.histogram.summary()
+    histogram_summary = dataset.histogram.summarise()
     texts_by_name = {"Data": dataset.name, "Where from": dataset.source}
     if dataset.privacy_unit:
         texts_by_name["A user is"] = ", ".join(dataset.privacy_unit)

@@ -15,7 +15,7 @@ from dpcore.answer.plot import Axis, Curve, Item, Mark, Plot, Style
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.wording import format_count, format_entered, format_percent
-from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, log_spaced
+from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, build_log_grid
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.start import parameters as start_parameters
@@ -102,7 +102,7 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     problem = _build_problem(histogram, parameters.epsilon)
     best_choice, grid_bounds = (
         total.find_best_choice(problem),
-        log_spaced(*choose_axis_limits(histogram), NUM_CURVE_POINTS),
+        build_log_grid(*choose_axis_limits(histogram), NUM_CURVE_POINTS),
     )
     # The best bound is a point of the curve, so that the handle can stop there.
     curve_bounds = np.union1d(grid_bounds, best_choice.max_total or 1.0)

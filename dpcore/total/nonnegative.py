@@ -144,7 +144,7 @@ def compute_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
     Source: Amin et al. 2019, equations 3 to 5, for bias, noise and bound. The exact errors are ours: with
     noise of scale b beside a bias a, E|a + Lap(b)| = a + b e^(-a/b), and RMSE^2 = a^2 + 2 b^2.
     """
-    return build_errors(problem.noise, bounds, problem.amounts.excess(bounds))
+    return build_errors(problem.noise, bounds, problem.amounts.sum_excess(bounds))
 
 
 def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
@@ -153,8 +153,8 @@ def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.Array
     return TotalErrors(
         bounds=bound_array,
         bias=bias_array,
-        mean_noise=drawn_noise.mean_magnitude(bound_array),
-        absolute_errors=drawn_noise.expected_absolute(bias_array, bound_array),
+        mean_noise=drawn_noise.compute_mean_magnitude(bound_array),
+        absolute_errors=drawn_noise.compute_mean_absolute(bias_array, bound_array),
         rmse=drawn_noise.measure_error(Measure.RMSE, bias_array, bound_array),
     )
 
@@ -162,7 +162,7 @@ def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.Array
 def measure_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
     """Compute the error of each bound by the problem's own measure, shape of ``bounds``."""
     t = np.asarray(bounds, dtype=np.float64)
-    return problem.noise.measure_error(problem.measure, problem.amounts.excess(t), t)
+    return problem.noise.measure_error(problem.measure, problem.amounts.sum_excess(t), t)
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ def find_best_choice(problem: TotalProblem) -> TotalChoice:
     return TotalChoice(
         max_total=max_total,
         errors=compute_errors(problem, max_total),
-        num_users_affected=int(problem.amounts.users_above(max_total)),
+        num_users_affected=int(problem.amounts.count_users_above(max_total)),
         error_of_nothing=problem.amounts.total,
         certificate=certify(problem, max_total),
         stop_reason=_describe_stop(problem, max_total),
@@ -291,14 +291,15 @@ def _minimise_exact(problem: TotalProblem) -> float:
         # Many at once: a call takes longer than so many totals in it.
         probe_indices = np.unique(np.linspace(low_index, high_index - 1, NUM_PROBES).astype(np.int64))
         totals = amounts.values[probe_indices]
-        slopes = _compute_slopes(problem, totals, amounts.excess(totals), amounts.users_above(totals))
+        amounts_cut, num_users_above = amounts.sum_excess(totals), amounts.count_users_above(totals)
+        slopes = _compute_slopes(problem, totals, amounts_cut, num_users_above)
         rising_probes = np.flatnonzero(slopes >= 0.0)
         first_rising_probe = int(rising_probes[0]) if rising_probes.size else probe_indices.size
         low_index = int(probe_indices[first_rising_probe - 1]) + 1 if first_rising_probe else low_index
         high_index = int(probe_indices[first_rising_probe]) if rising_probes.size else high_index
     left_total = float(amounts.values[low_index - 1]) if low_index else 0.0
     # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
-    q, s = float(amounts.users_above(left_total)), float(amounts.sum_above(left_total))
+    q, s = float(amounts.count_users_above(left_total)), float(amounts.sum_above(left_total))
     r = noise_error.find_balance(perspective, q / unit_noise)
     # The root may round just outside the piece on which its formula holds.
     return min(max(s / (q + r * unit_noise), left_total), float(amounts.values[low_index]))
@@ -404,8 +405,8 @@ def _find_second_point(problem: TotalProblem, bound: float, direction: float, en
         tested_bound = bound + whole_step if problem.is_integer else bound * (1.0 + relative_step)
         if (end - tested_bound) * direction <= 0.0:
             break
-        amount_cut = problem.amounts.excess(tested_bound)
-        num_users_above = problem.amounts.users_above(tested_bound)
+        amount_cut = problem.amounts.sum_excess(tested_bound)
+        num_users_above = problem.amounts.count_users_above(tested_bound)
         if _compute_slopes(problem, tested_bound, amount_cut, num_users_above) * direction >= 0.0:
             return tested_bound
     return end
@@ -438,8 +439,10 @@ def compute_error_interval(problem: TotalProblem, bound: float, coverage: float 
     Raises:
         InvalidInput: ``coverage`` not in [0, 1).
     """
-    half_width = problem.noise.interval_half_width(coverage, bound)
-    bias = float(problem.amounts.excess(bound))
+    half_width, bias = (
+        problem.noise.find_half_width(coverage, bound),
+        float(problem.amounts.sum_excess(bound)),
+    )
     return -bias - half_width, -bias + half_width
 
 

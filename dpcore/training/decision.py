@@ -289,7 +289,7 @@ def predict_excess(
         sampling_and_noise_costs: (a, b) from `calibrate_costs`.
     """
     clipped_thresholds = np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
-    smooth_losses = weights.smooth_losses(histogram, clipped_thresholds)
+    smooth_losses = weights.compute_smooth_losses(histogram, clipped_thresholds)
     sampling_cost, noise_cost = sampling_and_noise_costs
     sampling_terms = sampling_cost * smooth_losses.squared_weights
     return np.asarray(0.5 * (sampling_terms + noise_cost * smooth_losses.largest_weight**2))

@@ -20,7 +20,7 @@ def write_saving_and_cut(dataset: Dataset, parameters: MeanParameters) -> tuple[
     """Write two percentages: the error that smooth weights save against the best cap, and the rows that it drops."""
     problem = parameters.build_problem(dataset.histogram)
     cap_choice, smooth_choice = mean.find_best_cap(problem), mean.find_best_smooth(problem)
-    num_kept_rows = float(dataset.histogram.kept_rows(cap_choice.max_contributions))
+    num_kept_rows = float(dataset.histogram.count_kept_rows(cap_choice.max_contributions))
     saving = 1.0 - smooth_choice.standard_error / cap_choice.standard_error
     return format_percent(saving), format_percent(1.0 - num_kept_rows / dataset.histogram.num_rows)
 

@@ -19,7 +19,7 @@ def write_answer(dataset: Dataset, parameters: StartParameters) -> str:
         format_percent(float(row_error) / tradeoff.num_rows)
         for row_error in (errors_at_bound.mean_noise, errors_at_best.mean_noise, errors_at_best.bias)
     )
-    cut_users_text = format_count(tradeoff.histogram.users_above(best_bound), "user")
+    cut_users_text = format_count(tradeoff.histogram.count_users_above(best_bound), "user")
     noises_text = f"{noise_text} of the count, at {format_number(best_bound)} only {best_noise_text}"
     losses_text = f"That bound loses {best_loss_text} of the rows, all of them rows of {cut_users_text}"
     return f"At {format_number(bound)} rows the noise is {noises_text}. {losses_text}."

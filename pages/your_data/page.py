@@ -73,7 +73,7 @@ def show_details(dataset: Dataset) -> None:
     """Show notes, further plots, the heaviest users, the source, and the histogram as a file."""
     for data_note in dataset.notes:
         st.info(escape_text(data_note, 400), icon=":material/info:")
-    gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f}."
+    gini_text = f"Gini coefficient {dataset.histogram.summarise().gini:.2f}."
     st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE_TEXT)
     plot_grid = st.grid(2, min_column_width=240)
     for build_plot in axes.PLOTTER_BY_DISTRIBUTION.values():
@@ -90,7 +90,7 @@ def show_details(dataset: Dataset) -> None:
 
 def show_heaviest(dataset: Dataset) -> None:
     """Show the ten heaviest users, or all if they are fewer, as a small table, folded up."""
-    sizes = dataset.histogram.heaviest_sizes(10)
+    sizes = dataset.histogram.list_heaviest_sizes(10)
     row_shares = sizes / dataset.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
         holders_text = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"

@@ -14,7 +14,9 @@ from dpcore.data.samples import TwoGroups
 
 def example_2(g: int) -> mean.MeanProblem:
     """g users with 1 row, g users with g rows, sigma = 1, B / eps = sqrt(g / 2)."""
-    histogram = ContributionHistogram(sizes=[1], users=[2]) if g == 1 else TwoGroups(g, 1, g, g).histogram()
+    histogram = (
+        ContributionHistogram(sizes=[1], users=[2]) if g == 1 else TwoGroups(g, 1, g, g).build_histogram()
+    )
     return mean.MeanProblem(histogram, epsilon=1.0, value_bound=math.sqrt(g / 2), value_variance=1.0)
 
 
@@ -22,8 +24,8 @@ def example_2(g: int) -> mean.MeanProblem:
 def test_theorem_2(g: int) -> None:
     problem = example_2(g)
     printed_smooth, printed_capped = Fraction(2 * g + 1, 4 * g * g), Fraction(3, 4 * g)
-    assert mean.smooth_variance(problem, 1) == pytest.approx(float(printed_smooth), rel=1e-13)
-    assert mean.capped_variance(problem, 1) == pytest.approx(float(printed_capped), rel=1e-13)
+    assert mean.compute_smooth_variance(problem, 1) == pytest.approx(float(printed_smooth), rel=1e-13)
+    assert mean.compute_capped_variance(problem, 1) == pytest.approx(float(printed_capped), rel=1e-13)
     # "At least 3/(4g)": attained at h = 1. "Less than (2g + 1)/(4g^2)": the proof says at most, and it is
     # equality, since at h = 1 the optimality condition g h - sum (1 - h/s)_+ = g - (g - 1) is above 0.
     smooth, cap = mean.find_best_smooth(problem), mean.find_best_cap(problem)

@@ -21,7 +21,7 @@ from dpcore.common.wording import (
     format_number,
     format_percent,
 )
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.contributions import FloatArray, build_log_grid
 from dpcore.data_owners import regimes
 from dpcore.data_owners.answer.solution import BOUND_FUNCTION_BY_SETTING, OwnersSolution
 from dpcore.data_owners.bounds import Unit
@@ -149,7 +149,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     histogram, cap_choice = dataset.histogram, solution.cap_choice
     largest_size = max(float(histogram.max_size), 2.0)
     marked_caps = [] if cap_choice is None else [float(cap_choice.cap)]
-    spaced_caps = np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra_points=marked_caps))
+    spaced_caps = np.rint(build_log_grid(1.0, largest_size, CURVE_POINTS, extra_points=marked_caps))
     caps = np.unique(np.clip(spaced_caps, 1, largest_size))
     collaboration = solution.parameters.build_collaboration()
     sampling_parts, privacy_parts = regimes.split_bound(histogram, caps, collaboration)
@@ -166,7 +166,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
         items.append(Mark("Best bound on records", cap_choice.cap, cap_choice.joint_bound, Style.SMOOTH))
         description = f"The bound is smallest at {format_count(cap_choice.cap, 'record')} per owner."
     unit, axis_title, cap_limits = "records per owner", "Cap τ, records per owner", (1.0, largest_size)
-    kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
+    kept_records = np.asarray(histogram.count_kept_rows(caps), dtype=np.float64)
     return Plot(
         "owners-cap",
         "Records kept of each owner",

@@ -69,7 +69,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCo
         """Compute the standard error of each cap over that of the best weights."""
         epsilon_problem = replace(mean_problem, epsilon=epsilon)
         smooth_variance = mean.find_best_smooth(epsilon_problem).squared_error
-        return np.asarray(np.sqrt(mean.capped_variance(epsilon_problem, caps) / smooth_variance))
+        return np.asarray(np.sqrt(mean.compute_capped_variance(epsilon_problem, caps) / smooth_variance))
 
     sizes, users = dataset.histogram.sizes, dataset.histogram.users
     bound_and_error_titles = "Best bound (rows per user)", "Error (1 = best weights)"
@@ -107,8 +107,8 @@ def plot_variances(
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
     curve_bounds = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), best_bounds)))
     bound_column, smallest_variance = Column("bound", curve_bounds), smooth_choice.squared_error
-    smooth_column = Column("smooth_variance", mean.smooth_variance(problem, curve_bounds))
-    capped_column = Column("capped_variance", mean.capped_variance(problem, curve_bounds))
+    smooth_column = Column("smooth_variance", mean.compute_smooth_variance(problem, curve_bounds))
+    capped_column = Column("capped_variance", mean.compute_capped_variance(problem, curve_bounds))
     axis_title = f"Variance of the mean (B = {problem.value_bound:g}, σ² = {problem.value_variance:g})"
     variance_limits = fit_limits(np.array([0.5, 10.0]) * smallest_variance)
     return Plot(

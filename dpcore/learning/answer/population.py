@@ -17,7 +17,7 @@ from dpcore.answer.section import Cached, Fields, Figures, Label, Note, PaperFig
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.common.wording import format_count, format_digits, format_entered, format_number
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.contributions import FloatArray, build_log_grid
 from dpcore.dataset import Dataset
 from dpcore.learning import population
 from dpcore.learning.answer.solution import TRIVIAL_BOUND
@@ -62,7 +62,7 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
     n, limit_problem = parameters.population_rows, parameters.build_population_problem(None)
     sample_problem = parameters.build_population_problem(n)
     best_choice = population.find_best_fraction(sample_problem)
-    tau_0 = log_spaced(1.0 / n, 1.0, NUM_CURVE_POINTS, extra_points=(best_choice.fraction,))
+    tau_0 = build_log_grid(1.0 / n, 1.0, NUM_CURVE_POINTS, extra_points=(best_choice.fraction,))
     curve_columns = {"tau_0": tau_0}
     for problem, column_prefix, average_prefix in (
         (sample_problem, "", "expected_"),
@@ -96,7 +96,7 @@ def list_uncapped_mass_columns(alpha: float) -> dict[str, FloatArray]:
         [law.compute_probabilities(user_numbers) for law in (power_law, *FAMILY_LAWS)]
     )
     is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
-    tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
+    tau_0 = build_log_grid(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": power_law.compute_uncapped_mass(tau_0),
@@ -393,7 +393,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
 
     def draw_samples(progress: Progress, should_stop: ShouldStop) -> SimulatedSamples:
         """Simulate samples of the population, with seed 0."""
-        fractions = log_spaced(1.0 / num_rows, 1.0, NUM_SIMULATED_POINTS)
+        fractions = build_log_grid(1.0 / num_rows, 1.0, NUM_SIMULATED_POINTS)
         return simulate(PowerLaw(alpha), num_rows, fractions, num_draws, 0, progress, should_stop)
 
     samples: SimulatedSamples | None = yield Search(

@@ -322,7 +322,9 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
     max_share_before_text = format_percent(histogram.max_size / histogram.num_rows)
     max_share_after_text = format_percent(float(best_cap_statistics.max_share))
     kept_sizes = np.minimum(histogram.sizes, max(best_choice.cap, 1.0))
-    noise_factor_text = format_number(math.sqrt(noise_error.design_effect(kept_sizes, histogram.users)))
+    noise_factor_text = format_number(
+        math.sqrt(noise_error.compute_design_effect(kept_sizes, histogram.users))
+    )
     texts_by_heading = {}
     # Corollary 1 does not apply to low caps.
     if math.isfinite(solution.compute_error_parts_at(max(cap // 2, 1)).total):

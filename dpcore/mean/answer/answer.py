@@ -161,7 +161,7 @@ def build_answer(
                 (smooth_choice, mean_solution.smooth_standard_error),
             )
         )
-        num_kept_rows = float(dataset.histogram.kept_rows(cap))
+        num_kept_rows = float(dataset.histogram.count_kept_rows(cap))
         return {"rows_kept_at_cap": num_kept_rows, "cap": cap_json_entries, "smooth": smooth_json_entries}
 
     answer = Answer(
@@ -377,7 +377,9 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
         columns_by_name |= {"row_weight": row_weights, "user_weight": row_weights * sizes}
     columns_by_name["rows_kept_at_cap"] = np.minimum(sizes, cap)
     if not isinstance(problem, PrivateCountsProblem):
-        columns_by_name["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
+        columns_by_name["capped_row_weight"] = np.full(
+            sizes.shape, 1.0 / float(histogram.count_kept_rows(cap))
+        )
     return write_columns(columns_by_name, provenance)
 
 

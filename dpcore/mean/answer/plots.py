@@ -113,7 +113,7 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     row_weights = (
         mean.compute_row_weight(solution.problem, solution.smooth_choice.threshold, sizes) / equal_weight
     )
-    capped_row_weights = np.minimum(sizes, cap) / sizes / float(histogram.kept_rows(cap)) / equal_weight
+    capped_row_weights = np.minimum(sizes, cap) / sizes / float(histogram.count_kept_rows(cap)) / equal_weight
     plotted_columns = {"size": sizes, "smooth_row_weight": row_weights}
     plotted_columns["capped_row_weight_on_average"] = capped_row_weights
     # No bound leads beyond these limits.

@@ -244,7 +244,7 @@ def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
     if problem.noise.kind is NoiseKind.GAUSSIAN:
         # A conversion takes a second at the ends of the range.
         library_program, std_factor = Program.PYTHON, LARGEST_STD_RATIO_OF_NOISES
-    noise_variance_factor = problem.relative_noise / float(problem.noise.variance(1.0))
+    noise_variance_factor = problem.relative_noise / float(problem.noise.compute_variance(1.0))
 
     def noise_deviation(epsilon: float) -> float:
         """Return the standard deviation of the noise at one epsilon if one user holds all the weight."""
@@ -252,7 +252,7 @@ def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
         noise = find_noise(
             library_program, problem.mechanism, epsilon, problem.delta, num_aggregates=num_aggregates
         )
-        return problem.value_bound * math.sqrt(noise_variance_factor * float(noise.variance(1.0)))
+        return problem.value_bound * math.sqrt(noise_variance_factor * float(noise.compute_variance(1.0)))
 
     # Lowest without sampling error: every user weighs the same, and noise is the whole error, or half of its square if
     # the mean is an end of its range. Highest if all rows are kept and values have the largest variance, B^2 / 4:

@@ -347,7 +347,7 @@ def build_problem(dataset: Dataset, problem: mean.MeanProblem) -> ClampedUsersPr
     """
     if dataset.values is None or problem.program in MEAN_SPLITTING_PROGRAMS:
         return None
-    unit_noise_variance = float(problem.noise.variance(1.0))
+    unit_noise_variance = float(problem.noise.compute_variance(1.0))
     users_problem = ClampedUsersProblem(dataset.values, unit_noise_variance, problem.num_aggregates == 2)
     centred_user_means = users_problem.users.means
     return users_problem if centred_user_means.min() < centred_user_means.max() else None

@@ -274,11 +274,11 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     """Build the facts behind the answer: texts by heading."""
     histogram, error_name = solution.problem.histogram, solution.error_name
     cap, best_error = solution.cap_choice.max_contributions, solution.cap_standard_error
-    lost_share_of_rows = 1.0 - float(histogram.kept_rows(cap)) / histogram.num_rows
+    lost_share_of_rows = 1.0 - float(histogram.count_kept_rows(cap)) / histogram.num_rows
     share_of_rows_of_affected = (
         1.0 - float(histogram.compute_sums_at(cap).rows_at_or_below) / histogram.num_rows
     )
-    num_affected = histogram.users_above(cap)
+    num_affected = histogram.count_users_above(cap)
     affected_users_text = standard.describe_affected(num_affected, histogram.num_users, lost_share_of_rows)
     holds_phrase = choose_word(num_affected, "This user holds", "These users hold")
     compute_errors = solution.standard_errors

@@ -16,7 +16,7 @@ from dpcore.code.release_spec import GroupSelection, Quantity
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
 from dpcore.common.programs import choose_library
 from dpcore.common.progress import Stage
-from dpcore.common.strict_json import certificate_fields
+from dpcore.common.strict_json import convert_certificate
 from dpcore.common.wording import format_count, format_entered, format_number
 from dpcore.data import group_pairs
 from dpcore.dataset import Dataset
@@ -328,7 +328,7 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
     certificate_entries = {
         "error_of_publishing_nothing": solution.problem.error_of_nothing,
         "ended": pair_choice.stop_reason,
-        **certificate_fields(pair_choice.certificate),
+        **convert_certificate(pair_choice.certificate),
     }
     if isinstance(solution, DistributionSolution):
         lowest_error, highest_error = solution.error_limits or (None, None)
@@ -348,7 +348,7 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
             "max_norm": vector_choice.max_norm,
             "error": vector_choice.error,
             "ended": vector_choice.stop_reason,
-            **certificate_fields(vector_choice.certificate),
+            **convert_certificate(vector_choice.certificate),
         }
     if (selection_solution := solution.selection_solution) is not None:
         selected_groups_by_bounds = selection_solution.selected_groups_by_bounds_name

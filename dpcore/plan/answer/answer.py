@@ -19,7 +19,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import choose_library
-from dpcore.common.strict_json import certificate_fields, finite_or_none
+from dpcore.common.strict_json import convert_certificate, finite_or_none
 from dpcore.common.wording import capitalise, format_number, format_percent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
@@ -253,7 +253,7 @@ def _list_plan_entries(solution: PlanSolution, certificate: Certificate | None) 
             for line, needed_amount in zip(solution.lines, solution.needed_amounts.tolist(), strict=True)
         ],
         **({} if (line := solution.count_line) is None else {"shared_count": _list_count_entries(line)}),
-        **certificate_fields(certificate),
+        **convert_certificate(certificate),
     }
 
 

@@ -267,7 +267,7 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
     texts_by_heading: dict[str, str] = {}
     if solution.dataset.release is None:
         texts_by_heading["In the clear"] = f"the {number_name} would be {format_number(solution.best)}."
-    if num_users_above := solution.dataset.histogram.users_above(parameters.largest):
+    if num_users_above := solution.dataset.histogram.count_users_above(parameters.largest):
         texts_by_heading["Over the maximum"] = (
             f"{format_count(num_users_above, 'user')}. Raise it only for reasons outside these data."
         )

@@ -398,7 +398,7 @@ def write_weights_csv(
         "size": sizes,
         "users": histogram.users,
         "rows_kept": kept_rows,
-        "row_weight": relative_row_weights / float(histogram.kept_rows(bound)),
+        "row_weight": relative_row_weights / float(histogram.count_kept_rows(bound)),
     }
     return write_columns(columns_by_name, provenance)
 

@@ -194,7 +194,9 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
         fact_texts["If a user comes or goes"] = (
             f"{other_guarantee_phrase} if the bound was not computed from these data."
         )
-    noise_factor_text = format_number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
+    noise_factor_text = format_number(
+        math.sqrt(noise_error.compute_design_effect(histogram.sizes, histogram.users))
+    )
     fact_texts[noise_error.ASSUMPTION_LABEL] = (
         f"for the population, the standard error is {noise_factor_text} times that of independent rows at an "
         "intra-class "
@@ -204,8 +206,8 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
         least_error_text = format_percent(solution.least_error)
         fact_texts["Least possible"] = f"{least_error_text} with these ties and this base."
     if parameters.weighting is Weighting.CAP:
-        lost_share_of_rows = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
-        affected_and_all_users = histogram.users_above(int(solution.bound)), histogram.num_users
+        lost_share_of_rows = 1.0 - float(histogram.count_kept_rows(solution.bound)) / histogram.num_rows
+        affected_and_all_users = histogram.count_users_above(int(solution.bound)), histogram.num_users
         fact_texts["Who is affected"] = standard.describe_affected(
             *affected_and_all_users, lost_share_of_rows
         )

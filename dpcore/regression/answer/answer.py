@@ -17,7 +17,7 @@ from dpcore.code.release_spec import Quantity
 from dpcore.common import noise_error
 from dpcore.common.privacy import Disclosure, Neighbours, format_rounded_up
 from dpcore.common.progress import Stage
-from dpcore.common.strict_json import certificate_fields
+from dpcore.common.strict_json import convert_certificate
 from dpcore.common.wording import (
     choose_word,
     escape_text,
@@ -159,7 +159,7 @@ def write_detail(solution: RegressionSolution) -> str:
 def list_facts(solution: RegressionSolution) -> dict[str, str]:
     """Build the facts beside the answer: texts by heading."""
     estimate, cap_curve, num_users = solution.best_estimate, solution.cap_curve, solution.problem.num_users
-    correlation_factor = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
+    correlation_factor = noise_error.compute_weighted_effect(estimate.matrix, solution.problem.user_codes)
     correlated_error = math.sqrt(correlation_factor * estimate.sampling_variance + estimate.privacy_variance)
     text_by_heading = {
         "Who sets the noise": f"{format_count(solution.num_users_at_limit, 'user')} of {format_number(num_users)} "
@@ -441,7 +441,7 @@ def _list_choice_entries(solution: RegressionSolution) -> dict[str, object]:
         "laplace_scale": estimate.laplace_noise.scale,
         "largest_user_weight": estimate.largest_user_weight,
         "standard_errors": np.sqrt(compute_variances(solution.problem, estimate)).tolist(),
-        **certificate_fields(estimate.certificate),
+        **convert_certificate(estimate.certificate),
         "ended": estimate.stop_reason,
         "max_contributions": None if cap_curve is None else cap_curve.max_contributions,
         "best_cap_total_variance": best_cap_variance,

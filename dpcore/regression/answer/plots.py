@@ -14,7 +14,7 @@ from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import FIT, Limits, linear_axis, names_axis
 from dpcore.common.privacy import Provenance
 from dpcore.common.wording import capitalise, format_count, format_number
-from dpcore.contributions import FloatArray, IntArray, log_spaced
+from dpcore.contributions import FloatArray, IntArray, build_log_grid
 from dpcore.regression import sample_limiting, study
 from dpcore.regression.answer.solution import Method, RegressionSolution
 from dpcore.regression.estimate import ErrorTarget, SearchStep, compute_user_weights
@@ -251,7 +251,7 @@ def tabulate_weights(
     """
     size_class_edges = np.unique(rows_of_each_user).astype(np.float64)
     if size_class_edges.size > MAX_SIZE_CLASSES:
-        size_class_edges = log_spaced(
+        size_class_edges = build_log_grid(
             float(size_class_edges[0]), float(size_class_edges[-1]), MAX_SIZE_CLASSES
         )
     weight_columns = {

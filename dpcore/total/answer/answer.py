@@ -18,7 +18,7 @@ from dpcore.answer.answer import (
 from dpcore.code.forms import find_summed_column
 from dpcore.code.release_spec import Quantity
 from dpcore.common.programs import Program
-from dpcore.common.strict_json import certificate_fields
+from dpcore.common.strict_json import convert_certificate
 from dpcore.common.wording import PERCENT, format_count
 from dpcore.dataset import Dataset
 from dpcore.total.answer import plots, words
@@ -258,7 +258,7 @@ def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
         "users_affected": best_choice.num_users_affected,
         "within_5_percent": list(solution.near_optimal_bounds),
         "ended": best_choice.stop_reason,
-        **certificate_fields(best_choice.certificate),
+        **convert_certificate(best_choice.certificate),
     }
 
 

@@ -14,7 +14,7 @@ from dpcore.common.checks import refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.common.parameters import list_fields_beside_data
 from dpcore.common.wording import capitalise, format_number
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.contributions import FloatArray, build_log_grid
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
@@ -291,4 +291,4 @@ def choose_plot_bounds(amounts: Amounts) -> FloatArray:
     """Return the bounds to plot, ascending: log-spaced up to twice the largest total, and distinct totals if few."""
     axis_start, axis_end = find_bound_limits(amounts)
     extra_bounds = [axis_end, *(amounts.values if amounts.values.size <= 60 else ())]
-    return log_spaced(axis_start, 2.0 * axis_end, NUM_CURVE_POINTS, extra_points=extra_bounds)
+    return build_log_grid(axis_start, 2.0 * axis_end, NUM_CURVE_POINTS, extra_points=extra_bounds)

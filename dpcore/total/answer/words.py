@@ -123,7 +123,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
             is_integer=problem.is_integer,
         )
     texts_by_heading["Who is affected"] = standard.describe_affected(
-        int(amounts.users_above(best_bound)),
+        int(amounts.count_users_above(best_bound)),
         amounts.num_users,
         float(solution.bound_errors.bias) / best_choice.error_of_nothing,
         f"the {unit.result_name} is cut away",

@@ -77,7 +77,7 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         else None
     )
     if is_on_session_data and rows_cap is not None:
-        rows_lost = float(dataset.histogram.excess(rows_cap)) / dataset.histogram.num_rows
+        rows_lost = float(dataset.histogram.sum_excess(rows_cap)) / dataset.histogram.num_rows
     return Pin(
         question=question.name,
         name=f"{data_name if len(data_name) <= 28 else data_name[:27] + '…'}, ε = {format_entered(epsilon)}",

@@ -64,7 +64,7 @@ def test_laplace_noise_protects_a_person_by_exactly_the_price(epsilon: float, nu
     )
     cap = 2
     counts = [
-        float(to_dataset(frame, **COLUMNS).histogram.kept_rows(cap))
+        float(to_dataset(frame, **COLUMNS).histogram.count_kept_rows(cap))
         for frame in (rows, pd.concat([rows, person], ignore_index=True))
     ]
     law = stats.laplace(scale=cap / epsilon)

@@ -38,13 +38,13 @@ def smooth_user_weights(counts: list[int], h: float) -> list[float]:
 @given(COUNTS, TRADE_OFFS, st.floats(0, 1))
 def test_smooth_losses_by_definition(counts: list[int], trade_off: float, share: float) -> None:
     h = min(counts) + share * (max(counts) - min(counts))
-    total = weights.smooth_losses(ContributionHistogram.from_counts(counts), h).total(trade_off)
+    total = weights.compute_smooth_losses(ContributionHistogram.from_counts(counts), h).total(trade_off)
     assert total == pytest.approx(objective(smooth_user_weights(counts, h), counts, trade_off), rel=1e-12)
 
 
 @given(COUNTS, st.integers(1, 45))
 def test_capped_losses_by_definition(counts: list[int], cap: int) -> None:
-    losses = weights.capped_losses(ContributionHistogram.from_counts(counts), cap)
+    losses = weights.compute_capped_losses(ContributionHistogram.from_counts(counts), cap)
     rows = [1.0 / sum(min(cap, s) for s in counts)] * sum(min(cap, s) for s in counts)
     assert losses.squared_weights == pytest.approx(math.fsum(w * w for w in rows), rel=1e-12)
     assert losses.largest_weight == pytest.approx(cap * rows[0], rel=1e-12)
@@ -120,7 +120,7 @@ def test_certificate_where_the_root_is_one_rounding_below_the_largest_size() -> 
 def test_more_weight_on_sampling_never_lowers_a_bound(counts: list[int], one: float, other: float) -> None:
     h = ContributionHistogram.from_counts(counts)
     low, high = sorted((one, other))
-    assert weights.smooth_root(h, low) <= weights.smooth_root(h, high) * (1 + 1e-12)
+    assert weights.find_smooth_root(h, low) <= weights.find_smooth_root(h, high) * (1 + 1e-12)
     assume(high > low * (1 + 1e-9))
     assert weights.find_best_cap(h, low).bound <= weights.find_best_cap(h, high).bound
 
@@ -129,15 +129,15 @@ def test_more_weight_on_sampling_never_lowers_a_bound(counts: list[int], one: fl
 def test_the_dual_bound_holds_at_any_h(counts: list[int], trade_off: float, h: float) -> None:
     histogram = ContributionHistogram.from_counts(counts)
     value = float(weights.find_best_smooth(histogram, trade_off).losses.total(trade_off))
-    assert weights.lower_bound(histogram, trade_off, h) <= value * (1 + 1e-12)
+    assert weights.compute_lower_bound(histogram, trade_off, h) <= value * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 2.0])
 def test_a_wrong_root_is_not_proved(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
     h = ContributionHistogram(sizes=[1, 3, 10, 40], users=[200, 50, 20, 5])
-    right = weights.smooth_root(h, 0.1)
+    right = weights.find_smooth_root(h, 0.1)
     assert 1 < right * 0.5 < right * 2 < 40  # not clamped, so every factor is a wrong answer
-    monkeypatch.setattr(weights, "smooth_root", lambda *_: right * factor)
+    monkeypatch.setattr(weights, "find_smooth_root", lambda *_: right * factor)
     assert weights.find_best_smooth(h, 0.1).certificate.relative_gap > 1e-4
 
 
@@ -146,21 +146,21 @@ def test_a_wrong_cap_is_not_proved(steps: int) -> None:
     # Interval bounds reach down to the best cap, whatever value is to be proved.
     h = ContributionHistogram(sizes=[1, 3, 10, 40], users=[200, 50, 20, 5])
     best = weights.find_best_cap(h, 1.0)
-    wrong = float(weights.capped_losses(h, best.bound + steps).total(1.0))
+    wrong = float(weights.compute_capped_losses(h, best.bound + steps).total(1.0))
     right = float(best.losses.total(1.0))
-    bound = weights.cap_lower_bound(h, 1.0, wrong)
+    bound = weights.compute_cap_lower_bound(h, 1.0, wrong)
     assert wrong > right * (1 + 1e-5)
     assert bound <= right < wrong * (1 - weights.CAP_TOLERANCE)
 
 
 def test_an_impossible_bound_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     h = ContributionHistogram(sizes=[1, 3], users=[5, 5])
-    truth = weights.lower_bound
+    truth = weights.compute_lower_bound
     monkeypatch.setattr(weights, "lower_bound", lambda *a: truth(*a) * 1.001)
     with pytest.raises(CertificateError):
         weights.find_best_smooth(h, 1.0)
-    cap_truth = weights.cap_lower_bound
-    monkeypatch.setattr(weights, "cap_lower_bound", lambda *a: cap_truth(*a) * 1.001)
+    cap_truth = weights.compute_cap_lower_bound
+    monkeypatch.setattr(weights, "compute_cap_lower_bound", lambda *a: cap_truth(*a) * 1.001)
     with pytest.raises(CertificateError):
         weights.find_best_cap(h, 1.0)
 

@@ -29,14 +29,14 @@ def test_smooth_variance(counts: list[int], eps: float, b: float, var: float, wh
     h = min(counts) + where * (max(counts) - min(counts))
     n = math.fsum(min(h, s) for s in counts)
     expected = var * math.fsum(s * (min(h, s) / (n * s)) ** 2 for s in counts) + 2 * (b * h / (eps * n)) ** 2
-    assert mean.smooth_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
+    assert mean.compute_smooth_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
 
 
 @given(COUNTS, EXPONENT, EXPONENT, EXPONENT, st.integers(1, 40))
 def test_capped_variance(counts: list[int], eps: float, b: float, var: float, h: int) -> None:
     n = sum(min(h, s) for s in counts)
     expected = var / n + 2 * (b * h / (eps * n)) ** 2
-    assert mean.capped_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
+    assert mean.compute_capped_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
 
 
 @given(COUNTS, EXPONENT, EXPONENT, st.one_of(st.just(0.0), EXPONENT))

@@ -141,7 +141,7 @@ def test_the_noise_of_a_program_is_that_of_its_two_sums(changes, p):
     assert on_rows * (b / 2.0) ** 2 == pytest.approx(on_sum, rel=1e-12)
     parameters = mean.MeanParameters(eps, 0.0, b, counts=mean.Counts.PRIVATE, **changes)
     problem = replace(parameters.build_problem(SKEWED), mean_above_lower=p * b)
-    kept = float(SKEWED.kept_rows(h))
+    kept = float(SKEWED.count_kept_rows(h))
     tolerance = 1.1e-3 if program is Program.PIPELINEDP else 1e-9
     assert float(mean.compute_capped_error(problem, h).privacy_variance) == pytest.approx(
         variance / kept**2, rel=tolerance
@@ -188,8 +188,8 @@ def test_at_the_worst_mean_it_is_the_public_count_error():
     public = mean.MeanProblem(SKEWED, 1.0, 5.0, 1.5)
     private = problem_of(mean_above_lower=None)
     h = np.array([1.0, 2.5, 10.0, 200.0])
-    assert mean.smooth_variance(private, h) == pytest.approx(mean.smooth_variance(public, h))
-    assert mean.capped_variance(private, h) == pytest.approx(mean.capped_variance(public, h))
+    assert mean.compute_smooth_variance(private, h) == pytest.approx(mean.compute_smooth_variance(public, h))
+    assert mean.compute_capped_variance(private, h) == pytest.approx(mean.compute_capped_variance(public, h))
 
 
 @pytest.mark.parametrize("release", list(ReleasedSums))

@@ -37,7 +37,11 @@ def make_frame(num_users=150, most=6, seed=4):
 
 def weigh(dataset, planned_lines, budget, h, shares):
     """Compute the weighted sum of squares of means with sums and one count under a bound, by the formulas alone."""
-    kept, unit, v = dataset.histogram.kept_rows(h), budget.mechanism.unit_variance, budget.divide(shares)
+    kept, unit, v = (
+        dataset.histogram.count_kept_rows(h),
+        budget.mechanism.unit_variance,
+        budget.divide(shares),
+    )
     total = 0.0
     for line, v_sum in zip(planned_lines, v[1:], strict=True):
         alpha, _, width = line.mean_parts

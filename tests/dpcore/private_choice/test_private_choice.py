@@ -304,7 +304,7 @@ def test_the_best_number_is_at_no_distance(condition: Condition, counts: list[in
             if best > histogram.min_size:
                 assert far[near].min() <= len(counts) * 0.125 + 0.125 / a
         else:
-            brute = [float(mean.capped_variance(problem, t)) for t in np.linspace(1, 41, 4001)]
+            brute = [float(mean.compute_capped_variance(problem, t)) for t in np.linspace(1, 41, 4001)]
             best = float(np.linspace(1, 41, 4001)[int(np.argmin(brute))])
             if histogram.min_size < best < histogram.max_size and best == round(best):
                 assert far[grid == best][0] <= 0.2 + 0.02 * len(counts)

@@ -27,12 +27,12 @@ def test_regret_by_enumeration() -> None:
     cases = (
         (
             SmoothMean(question.trade_off),
-            lambda t: np.sqrt(mean.smooth_variance(question, t)),
+            lambda t: np.sqrt(mean.compute_smooth_variance(question, t)),
             mean.find_best_smooth(question).standard_error,
         ),
         (
             CapMean(question.trade_off),
-            lambda t: np.sqrt(mean.capped_variance(question, t)),
+            lambda t: np.sqrt(mean.compute_capped_variance(question, t)),
             mean.find_best_cap(question).standard_error,
         ),
         (

@@ -282,12 +282,12 @@ def regrets_of(problem, bound, variance, parameters, runs, seed=0):
 
 def smooth_regrets(problem, parameters, runs, seed=0):
     bound = lambda problem: mean.find_best_smooth(problem).threshold  # noqa: E731
-    return regrets_of(problem, bound, mean.smooth_variance, parameters, runs, seed)
+    return regrets_of(problem, bound, mean.compute_smooth_variance, parameters, runs, seed)
 
 
 def cap_regrets(problem, parameters, runs):
     bound = lambda problem: float(mean.find_best_cap(problem).max_contributions)  # noqa: E731
-    return regrets_of(problem, bound, mean.capped_variance, parameters, runs)
+    return regrets_of(problem, bound, mean.compute_capped_variance, parameters, runs)
 
 
 @pytest.mark.long
@@ -314,7 +314,7 @@ def test_regret_is_what_a_release_really_costs():
     for _ in range(300):
         copy = release_histogram(problem.histogram, parameters)
         threshold = mean.find_best_smooth(dataclasses.replace(problem, histogram=copy.histogram)).threshold
-        real.append(math.sqrt(float(mean.smooth_variance(problem, threshold))) / best - 1.0)
+        real.append(math.sqrt(float(mean.compute_smooth_variance(problem, threshold))) / best - 1.0)
     # An interval for the median by order statistics.
     low, high = simulated[binom.ppf([0.5e-4, 1.0 - 0.5e-4], 1000, 0.5).astype(int) - [1, 0]]
     # Of 300 real ones, as many lie below the simulated median's interval ends as chance allows (1e-6).

@@ -157,7 +157,7 @@ def test_removing_a_user_moves_the_clipped_sum_by_at_most_the_bound(totals, boun
 
     def clipped(x):
         amounts = Amounts.from_totals(x)
-        return amounts.total - float(amounts.excess(bound))
+        return amounts.total - float(amounts.sum_excess(bound))
 
     less = [x for i, x in enumerate(totals) if i != gone]
     assert -1e-9 <= clipped(totals) - clipped(less) <= bound + 1e-9

@@ -142,8 +142,8 @@ def test_the_range_of_good_caps_is_what_it_says():
     view = build_gap_answer(SAMPLE.histogram).solution
     problem, (low, high) = view.comparison.problem, view.near_optimal_caps
     allowed = 1.05**2 * view.comparison.cap_choice.squared_error
-    assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
-    assert np.all(mean.capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
+    assert np.all(mean.compute_capped_variance(problem, np.arange(low, high + 1)) <= allowed)
+    assert np.all(mean.compute_capped_variance(problem, np.array([low - 1, high + 1])) > allowed)
 
 
 def test_private_data_are_labelled_and_stay_out_of_the_link():

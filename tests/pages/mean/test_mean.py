@@ -90,9 +90,9 @@ def assert_answer(app, problem: mean.MeanProblem) -> None:
     # At large bounds noise can leave the range, and the step that moves the mean into it changes the error a little:
     # `test_moved_mean.py` has that change.
     bounds, errors_drawn = trace(figure, "Total, bounded rows")
-    assert errors_drawn == pytest.approx(np.sqrt(mean.capped_variance(problem, bounds)), rel=2e-3)
+    assert errors_drawn == pytest.approx(np.sqrt(mean.compute_capped_variance(problem, bounds)), rel=2e-3)
     bounds, errors_drawn = trace(figure, "Total, smooth weights")
-    assert errors_drawn == pytest.approx(np.sqrt(mean.smooth_variance(problem, bounds)), rel=2e-3)
+    assert errors_drawn == pytest.approx(np.sqrt(mean.compute_smooth_variance(problem, bounds)), rel=2e-3)
     card_answer = read_number(app, "mean_card")
     assert card_answer["value"] == format_count(cap.max_contributions, "row")
     assert card_answer["copied"] == str(cap.max_contributions)
@@ -155,7 +155,7 @@ def test_epsilon_range_and_variance_move_the_answer_and_epsilon_not_the_axis_of_
 def test_an_own_cap_is_compared():
     app = enter_fields(open_app("Mean"), own_bound=200)
     problem = build_counts_problem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
-    error = math.sqrt(float(mean.capped_variance(problem, 200)))
+    error = math.sqrt(float(mean.compute_capped_variance(problem, 200)))
     ((x,), (y,)) = trace(chart(app, "mean_error"), "Your own bound")
     assert (x, y) == (200, pytest.approx(error))
     assert f"error {format_number(error)}" in shown_texts(app)

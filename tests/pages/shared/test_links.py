@@ -333,7 +333,7 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
     check(app.number_input(key="your_data.generator_field_zipf_alpha").set_value(1.3).run())
     check(app.button(key="generate").click().run())
     check(go(app, "Mean").number_input(key=keys.EPSILON).set_value(0.77).run())
-    assert data(app).histogram == samples.ZipfSizes(1.3, 10_000, 1_000, 77).histogram()
+    assert data(app).histogram == samples.ZipfSizes(1.3, 10_000, 1_000, 77).build_histogram()
     for title in [spec.title for spec in catalogue.PAGES]:
         look_at(app, title)
         other = begin(title, **query(read_shown_link(app)))

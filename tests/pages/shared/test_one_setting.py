@@ -98,7 +98,8 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
                 bounds["with DP"] = release.condition.find_best_bound(histogram)
             # Where the error is the same at two bounds, either is best.
             costs = {
-                page: float(mean.capped_variance(on_mean.solution.problem, h)) for page, h in bounds.items()
+                page: float(mean.compute_capped_variance(on_mean.solution.problem, h))
+                for page, h in bounds.items()
             }
             assert list(costs.values()) == pytest.approx([costs["Mean"]] * len(costs), rel=1e-12), bounds
             # Another variance is another setting, and it is named.
@@ -228,7 +229,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
         assert release.condition.find_best_bound(histogram) == best
         assert mean_against(data_set, parameters).compute_best_bound_and_error(epsilon)[0] == best
         errors = release.condition.compute_errors(histogram, np.array([1.0, 7.0, float(best)]))
-        there = np.sqrt(mean.capped_variance(on_mean.solution.problem, [1.0, 7.0, best]))
+        there = np.sqrt(mean.compute_capped_variance(on_mean.solution.problem, [1.0, 7.0, best]))
         np.testing.assert_allclose(errors / errors[-1], there / there[-1], rtol=1e-9)
         # Of a population users who differ are not taken into account, and that is told.
         population = dataclasses.replace(parameters, target=mean.Target.POPULATION)
@@ -403,8 +404,8 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     table = ValueSummary.from_dataset(SHOP, 0.0, 100.0).table_values
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table_values=table)
     ratio = math.sqrt(
-        mean.capped_variance(problem, 50)
-        / mean.capped_variance(problem, mean.find_best_cap(problem).max_contributions)
+        mean.compute_capped_variance(problem, 50)
+        / mean.compute_capped_variance(problem, mean.find_best_cap(problem).max_contributions)
     )
     assert f"{ratio:.1f} times as much compared with the bound above" in sentence
     # What is wrong with it is said beside it, and the answer stands.

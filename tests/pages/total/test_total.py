@@ -362,7 +362,7 @@ def test_four_strategies_are_drawn_and_simulated():
     enter(app, "total.own_share", 0.9)
     problem = problem_of(ROWS, EPSILON, is_integer=True)
     figure = chart(app, "total_strategies")
-    t = ROWS.quantile(0.9)
+    t = ROWS.find_quantile(0.9)
     epsilons, curve_values = trace(figure, f"90 % quantile (bound {format_number(t)})")
     for i in range(0, epsilons.size, 10):
         one = problem_of(ROWS, float(epsilons[i]), is_integer=True)
