@@ -306,15 +306,15 @@ def _minimise_exact(problem: TotalProblem) -> float:
 
 
 def _compute_slopes(
-    problem: TotalProblem, bounds: npt.ArrayLike, bias: npt.ArrayLike, users: npt.ArrayLike
+    problem: TotalProblem, bounds: npt.ArrayLike, amounts_cut: npt.ArrayLike, num_users_above: npt.ArrayLike
 ) -> FloatArray:
-    """Compute the derivative of the error at each T, on the side on which ``users`` users have more."""
+    """Compute the derivative of the error at each T, on the side on which so many users have more."""
     perspective = noise_error.make_perspective(problem.noise.kind, problem.measure)
     noise_scales = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.where(noise_scales > 0.0, np.asarray(bias, dtype=np.float64) / noise_scales, math.inf)
+        r = np.where(noise_scales > 0.0, np.asarray(amounts_cut, dtype=np.float64) / noise_scales, math.inf)
     intercepts, slopes = perspective.compute_intercept(r), perspective.compute_slope(r)
-    return np.asarray(problem.unit_noise * intercepts - np.asarray(users) * slopes)
+    return np.asarray(problem.unit_noise * intercepts - np.asarray(num_users_above) * slopes)
 
 
 def certify(problem: TotalProblem, bound: float) -> Certificate:
@@ -417,8 +417,7 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
     if problem.amounts.total == 0.0:
         return "All totals are 0."
     rank = compute_critical_rank(problem)
-    has_too_few_users = problem.amounts.find_total_at_rank(rank) == 0.0
-    users_text = format_count(rank, "user")
+    users_text, has_too_few_users = format_count(rank, "user"), not problem.amounts.find_total_at_rank(rank)
     if problem.measure is Measure.BOUND:
         if has_too_few_users:
             return f"Nothing useful can be released: it takes at least {users_text} with a positive total."
@@ -439,10 +438,8 @@ def compute_error_interval(problem: TotalProblem, bound: float, coverage: float 
     Raises:
         InvalidInput: ``coverage`` not in [0, 1).
     """
-    half_width, bias = (
-        problem.noise.find_half_width(coverage, bound),
-        float(problem.amounts.sum_excess(bound)),
-    )
+    half_width = problem.noise.find_half_width(coverage, bound)
+    bias = float(problem.amounts.sum_excess(bound))
     return -bias - half_width, -bias + half_width
 
 
