@@ -14,7 +14,7 @@ from dpcore.common import weights
 from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.text_fields import build_from
-from dpcore.common.weights import smooth_losses
+from dpcore.common.weights import compute_smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import decision, experiment
 from dpcore.training.account import Cell, Method
@@ -204,7 +204,7 @@ class TrainingSolution:
         """Compute W of each cell, as of smooth weights at its bound: the heaviest user's share; NaN if it follows."""
         training_rows = self.table.experiment.train
         cell_bounds = np.clip([cell.bound for cell in self.cells], 1e-9, float(training_rows.sizes.max()))
-        largest_weights = smooth_losses(training_rows.histogram, cell_bounds).largest_weight
+        largest_weights = compute_smooth_losses(training_rows.histogram, cell_bounds).largest_weight
         has_adaptive_bound = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
         return np.where(has_adaptive_bound, np.nan, largest_weights)
 

@@ -156,7 +156,7 @@ def test_a_wrong_cap_is_not_proved(steps: int) -> None:
 def test_an_impossible_bound_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     h = ContributionHistogram(sizes=[1, 3], users=[5, 5])
     truth = weights.compute_lower_bound
-    monkeypatch.setattr(weights, "lower_bound", lambda *a: truth(*a) * 1.001)
+    monkeypatch.setattr(weights, "compute_lower_bound", lambda *a: truth(*a) * 1.001)
     with pytest.raises(CertificateError):
         weights.find_best_smooth(h, 1.0)
     cap_truth = weights.compute_cap_lower_bound

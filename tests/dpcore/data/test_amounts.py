@@ -45,7 +45,7 @@ def test_ranks_and_quantiles_are_order_statistics(totals):
 
 def test_quantile_does_not_stumble_over_rounding():
     # 0.07 * 100 is 7.000000000000001: the 7th of 1..100 is meant, not the 8th.
-    assert Amounts.from_totals(np.arange(1.0, 101.0)).quantile(0.07) == 7.0
+    assert Amounts.from_totals(np.arange(1.0, 101.0)).find_quantile(0.07) == 7.0
 
 
 def test_every_way_in_leads_to_the_same():
