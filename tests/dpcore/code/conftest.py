@@ -44,7 +44,7 @@ def _least_scale(make: Callable[[float], Any], d_in: Any, d_out: Any, **_: Any) 
 def _nearest_passing(make: Callable[[float], Any], d_in: Any, d_out: Any, **_: Any) -> float:
     """Find a scale, or what shares of a budget are multiplied by so that they keep it together: to `CLOSE` of it.
 
-    For the shares OpenDP asks 58 times, a quarter of the time that a small query takes.
+    OpenDP asks 58 times, a quarter of the time that a small query or program takes.
     """
 
     def passes(number: float) -> bool:
@@ -80,7 +80,7 @@ def _least_passing(passes: Callable[[float], bool], **_: Any) -> float:
 @pytest.fixture(scope="package", autouse=True)
 def resolved_once() -> Iterator[None]:
     """Search the scale of a query once: OpenDP searches when it is released and again when it is described."""
-    from opendp import context
+    from opendp import context, prelude
     from opendp.extras import polars
     from opendp.extras.polars import LazyFrameQuery
 
@@ -96,5 +96,6 @@ def resolved_once() -> Iterator[None]:
         patch.setattr(LazyFrameQuery, "resolve", once)
         patch.setattr(polars, "binary_search_chain", _least_scale)
         patch.setattr(polars, "binary_search", _least_passing)
-        patch.setattr(context, "binary_search_param", _nearest_passing)
+        for module in (context, prelude):
+            patch.setattr(module, "binary_search_param", _nearest_passing)
         yield
