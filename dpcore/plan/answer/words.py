@@ -61,6 +61,7 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
         "more users, a narrower range or a larger ε."
         for line in solution.lines
         if line.statistic.is_spread
+        and line.planned_line.reference_value > 0.0
         and (relative_error := line.error / line.planned_line.reference_value) > MIN_USELESS_ERROR_RATIO
     ]
     if dropped_labels := [line.label for line in solution.lines if line.is_dropped]:
