@@ -259,6 +259,7 @@ def test_one_file_names_what_is_private_in_streamlit() -> None:
 
 
 def test_there_are_no_circles() -> None:
+    # So every module can be imported first, and alone.
     files = {module_name(path): path for folder in SHARED for path in python_files(folder)}
     needs: dict[str, set[str]] = {}
     for name, path in files.items():
@@ -267,6 +268,8 @@ def test_there_are_no_circles() -> None:
         imported = {i if i in files else i.rpartition(".")[0] for i in wanted}
         # A package's __init__ gathers its modules, which do not need it to be there.
         needs[name] = {n for n in imported if n in files and n != name and not name.startswith(n + ".")}
+    # The catalogue imports the questions by names that it builds, at its top.
+    needs["pages.shared.base.catalogue"] |= {n for n in files if re.fullmatch(r"pages\.\w+\.question", n)}
     # Take away what needs nothing, and what nothing needs, until only circles are left.
     while loose := {
         n for n, wanted in needs.items() if not wanted or not any(n in w for w in needs.values())

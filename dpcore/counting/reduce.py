@@ -240,21 +240,21 @@ class Reduction:
         self, cell_kind: str, message: str, num_cells: int, column_text: str, remedy: str, problems: Problems
     ) -> None:
         """Add a problem with the first cells' locations, if known, and contents, and the number of all."""
-        row_places = self.find_places(cell_kind, MAX_PLACES)
-        if not row_places:
-            problems.add(f"{message}; {wording.counted(num_cells, 'row')} in all", column_text, remedy)
+        total_text = f"; {wording.counted(num_cells, 'user' if cell_kind == 'nul' else 'row')} in all"
+        if not (row_places := self.find_places(cell_kind, MAX_PLACES)):
+            problems.add(message + total_text, column_text, remedy)
             return
         (_, first_detail), *other_places = row_places
         other_texts = [f"{location} ({detail})" if detail else location for location, detail in other_places]
         message_text = f"{message} ({first_detail})" if first_detail else message
         message_text += f"; also {' and '.join(other_texts)}" if other_texts else ""
-        message_text += f"; {num_cells:,} in all" if num_cells > MAX_PLACES else ""
+        message_text += total_text if num_cells > MAX_PLACES else ""
         problems.add(message_text, f"{row_places[0][0]}, {column_text}", remedy)
 
-    def _raise_for_user_cells(self, cell_kind: str, message: str, num_rows: int, remedy_text: str) -> None:
+    def _raise_for_user_cells(self, cell_kind: str, message: str, num_cells: int, remedy_text: str) -> None:
         """Raise InvalidInput for odd cells in the user columns, with their first locations."""
         with Problems() as problems:
-            self._refuse(cell_kind, message, num_rows, self._user_columns_text, remedy_text, problems)
+            self._refuse(cell_kind, message, num_cells, self._user_columns_text, remedy_text, problems)
 
     def _note_unnamed(self, num_rows: int) -> None:
         """Add a note on this number of rows without a user, unless it is 0."""

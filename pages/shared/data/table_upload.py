@@ -1,7 +1,7 @@
 """An upload of rows with a label, features and a user, for pages that have data of their own.
 
 The person says which column is the label, the user, a feature; categories are one-hot with a reference level. A page
-that uses it declares in its question the entries of `ENTRY_ORIGINS` beside its own.
+that uses it declares in its question the entries of `TABLE_ORIGINS` beside its own.
 """
 
 from __future__ import annotations
@@ -39,10 +39,6 @@ TEXT_BY_DISCLOSURE = {
 }
 MAX_LISTED_CLASSES = 200
 """Up to so many classes are offered as a list."""
-ENTRY_ORIGINS = FieldOrigin.OWN_DATA.each(
-    "loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"
-)
-"""Names of the session entries of an upload, under its question."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,13 @@ import streamlit as st
 
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, describe_error
-from dpcore.common.parameters import FieldOrigin
 from dpcore.counting.text import choose_names, read_names
 from dpcore.data.column_names import escape_formula
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
+from pages.shared.base.upload_entries import ITEM_NAMES_PREFIX
 from pages.shared.fields import fields
 from pages.shared.server import access
 from pages.shared.streamlit_internals import free_files
@@ -124,11 +124,6 @@ def draw_use_and_discard(use_key: str, discard_key: str, on_discard: Callable[[]
     return is_confirmed
 
 
-ENTRY_PREFIX = "items_"
-ENTRY_ORIGINS = FieldOrigin.DATA.each(*(f"{ENTRY_PREFIX}{name}" for name in ("file_", "round", "problems")))
-"""Names of the session entries of the upload, under its question."""
-
-
 def list_task_names(dataset: Dataset, noun: str = "item") -> tuple[str, ...]:
     """Return the label of each task in the order of codes; empty if the data have no task names.
 
@@ -141,13 +136,13 @@ def show_item_names_upload(question: Question, dataset: Dataset, items_noun: str
     """Show the upload of a public list of names, and how many items it names; nothing on a demo or without names.
 
     Args:
-        question: The page's question, with `ENTRY_ORIGINS`.
+        question: The page's question, with `ITEM_NAMES_ORIGINS`.
         dataset: In use.
         items_noun: The word for them, plural.
     """
     if not dataset.task_names or access.is_served():
         return
-    uploader, names_by_id = Uploader(question, ENTRY_PREFIX), st.session_state.get(keys.ITEM_NAMES)
+    uploader, names_by_id = Uploader(question, ITEM_NAMES_PREFIX), st.session_state.get(keys.ITEM_NAMES)
     with st.expander(f"Names of the {items_noun}", icon=":material/label:"):
         st.markdown(_describe_names(dataset, names_by_id, items_noun))
         uploader.show(
