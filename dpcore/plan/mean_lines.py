@@ -38,7 +38,10 @@ def make_spread_curve(
     mechanism, is_root = parameters.budget.mechanism, statistic is LineStatistic.DEVIATION
     reference_value, measure_release = variance.measure_variance(dataset.values), None
     if is_root and reference_value == 0.0:
-        raise refuse("all values are the same, so that the error of a standard deviation is not known")
+        raise refuse(
+            "all values are the same, so that the error of a standard deviation is not known",
+            remedy="Ask for the variance instead, with a target error in its unit: variance within 10",
+        )
     if parameters.variance_source is VarianceSource.FROM_VALUES:
         values_and_bounds = dataset.values, value_summary.clamped_values, bounds
         kept_rows = variance.KeptRows.from_values(problem, *values_and_bounds)

@@ -24,7 +24,7 @@ from dpcore.common.wording import (
 )
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import TotalCurve
-from dpcore.plan.lines import LineStatistic
+from dpcore.plan.lines import DEFAULT_TARGET_SHARE, LineStatistic
 from dpcore.plan.parameters import Objective
 from dpcore.plan.solution import AllocatedLine, PlanSolution, sum_weighted_squares
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
@@ -40,20 +40,30 @@ MIN_USELESS_ERROR_RATIO = 0.5
 
 
 def write_headline(solution: PlanSolution) -> str:
-    """Write for how many lines the budget is enough; for a single line, that all of it goes there, and its bound."""
+    """Write for how many lines the budget is enough; for a single line, that all of it goes there, and its bound.
+
+    The default target is named if a line has it.
+    """
     num_lines, num_reached = len(solution.lines), solution.num_reached
     epsilon_text = format_rounded_up(solution.budget.epsilon, 4)
+    have_own_target = [line.planned_line.line.target_error is not None for line in solution.lines]
+    default_text, target_text = format_percent(DEFAULT_TARGET_SHARE, 1), ""
     if num_lines == 1:
+        target_text = "" if all(have_own_target) else f" for a target of {default_text}"
         is_enough_phrase = "is enough" if num_reached else "is not enough"
         only_line = solution.lines[0]
         return (
             f"All of ε = {epsilon_text} goes to {only_line.label} ({_describe_bound(only_line)}), and it "
-            f"{is_enough_phrase}."
+            f"{is_enough_phrase}{target_text}."
         )
     num_reached_text = f"{num_reached or 'none'} of {num_lines} numbers"
     if num_reached == num_lines:
         num_reached_text = "both numbers" if num_lines == 2 else f"all {num_lines} numbers"
-    return f"ε = {epsilon_text} is enough for {num_reached_text}."
+    if not any(have_own_target):
+        target_text = f" within {default_text}"
+    elif not all(have_own_target):
+        target_text = f", within {default_text} where a line names no target"
+    return f"ε = {epsilon_text} is enough for {num_reached_text}{target_text}."
 
 
 def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
@@ -68,6 +78,7 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
         "more users, a narrower range or a larger ε."
         for line in solution.lines
         if line.statistic.is_spread
+        and line.planned_line.reference_value > 0.0
         and (relative_error := line.error / line.planned_line.reference_value) > MIN_USELESS_ERROR_RATIO
     ]
     if dropped_labels := [line.label for line in solution.lines if line.is_dropped]:
