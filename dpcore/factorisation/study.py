@@ -184,7 +184,7 @@ class StudyResult:
 class ProgressReport(Protocol):
     """A callback that gets the progress of a study."""
 
-    def __call__(self, share_done: float, so_far: StudyResult | None = None) -> None:
+    def __call__(self, share_done: float, partial_result: StudyResult | None = None) -> None:
         """Receive the share done after each sweep and, after all models of one epsilon, the results so far."""
 
 
@@ -195,7 +195,7 @@ class _StopError(Exception):
 def run(
     ratings: Ratings,
     study: Study,
-    report_progress: ProgressReport = lambda share, so_far=None: None,
+    report_progress: ProgressReport = lambda share, partial_result=None: None,
     should_stop: ShouldStop = never,
 ) -> StudyResult:
     """Fit and measure every model at every epsilon with every seed; after a stop, return what was reached.

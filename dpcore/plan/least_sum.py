@@ -71,7 +71,7 @@ def evaluate_split(
     A noise slope is by how much the variance of the noise grows with v, shape (lines,).
     """
     line_vs = budget.divide(shares)[:, None]
-    line_optima = [curve.find_best(line_v) for curve, line_v in zip(curves, line_vs, strict=True)]
+    line_optima = [curve.find_optimum(line_v) for curve, line_v in zip(curves, line_vs, strict=True)]
     squared_errors = np.array([optimum.squared_errors[0] for optimum in line_optima])
     noise_slopes = np.array([optimum.noise_slopes[0] for optimum in line_optima])
     return math.fsum((line_weights * squared_errors).tolist()), noise_slopes
@@ -148,7 +148,10 @@ class _Search:
         # Weighted squared error of each line at each share of the grid, shape (lines, GRID_SIZE).
         weighted_curves = self._weighted_curves
         self.errors = np.array(
-            [line_weight * curve.find_best(grid_vs).squared_errors for line_weight, curve in weighted_curves]
+            [
+                line_weight * curve.find_optimum(grid_vs).squared_errors
+                for line_weight, curve in weighted_curves
+            ]
         )
         # Step 1. A concave f lies above the chord between any two of its points. It never falls as v grows: a slope
         # below 0 is rounding, and 0 in its place keeps the chord below f.
@@ -318,7 +321,7 @@ class _Search:
             raised_shares = shares[None, :] + moved_fraction * shares[:, None]
             trial_shares = np.vstack([shares, shares * (1.0 - moved_fraction), raised_shares])
             line_costs = [
-                weight * curve.find_best(self.budget.divide(line_shares)).squared_errors
+                weight * curve.find_optimum(self.budget.divide(line_shares)).squared_errors
                 for line_shares, (weight, curve) in zip(trial_shares.T, self._weighted_curves, strict=True)
             ]
             costs = np.column_stack(line_costs)

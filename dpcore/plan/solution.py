@@ -124,7 +124,7 @@ def allocate_lines(
     """
     budget = budget or parameters.budget
     budget_per_part = budget.total / NUM_PARTS
-    no_budget_optima = [planned_line.curve.find_best(_V_WITHOUT_BUDGET) for planned_line in planned_lines]
+    no_budget_optima = [planned_line.curve.find_optimum(_V_WITHOUT_BUDGET) for planned_line in planned_lines]
     # A line that cannot be published as 0, a mean or a quantile, has at least one part.
     is_dropped_without_budget = np.array([optimum.bounds[0] == 0.0 for optimum in no_budget_optima])
     shares = np.array(shares, dtype=np.float64)
@@ -134,7 +134,7 @@ def allocate_lines(
     while True:
         line_vs = budget.divide(part_counts / NUM_PARTS)
         lines_and_vs = zip(planned_lines, line_vs, strict=True)
-        line_optima = [planned_line.curve.find_best(np.array([v])) for planned_line, v in lines_and_vs]
+        line_optima = [planned_line.curve.find_optimum(np.array([v])) for planned_line, v in lines_and_vs]
         is_dropped = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
         if not is_dropped.any() or is_dropped[part_counts > 0].all():
             break

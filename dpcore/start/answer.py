@@ -80,14 +80,14 @@ def compare_over_epsilon(dataset: Dataset, parameters: StartParameters) -> Bound
             total.measure_errors(replace(problem, epsilon=epsilon), bounds) / float(histogram.num_rows)
         )
 
-    def find_best(epsilon: float) -> tuple[float, float]:
+    def find_best_bound(epsilon: float) -> tuple[float, float]:
         """Find the best bound at this epsilon, and return it with its error."""
         best_bound = total.find_optimal_bound(replace(problem, epsilon=epsilon))
         return best_bound, float(evaluate_errors(epsilon, np.array(best_bound)))
 
     return BoundComparison(
         "Sweet spot (rows per user)", "Error of a private count (share of it)",
-        find_best, evaluate_errors, histogram.sizes, histogram.users,
+        find_best_bound, evaluate_errors, histogram.sizes, histogram.users,
         own_provenance=None if parameters.users is UserPreset.IN_USE else Disclosure.PUBLIC,
     )  # fmt: skip
 

@@ -248,7 +248,7 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
         paper_column = Column(
             f"{weight_kind.name.lower()}_paper_bound", rank_bound.compute(weight_kind, bounds)
         )
-        best_bound = rank_bound.find_best(weight_kind).bound
+        best_bound = rank_bound.find_optimum(weight_kind).bound
         value_at_best = float(rank_bound.compute(weight_kind, best_bound))
         items.append(Curve(curve_name, Column("bound", bounds), paper_column, curve_style))
         items.append(Mark(f"Best, {curve_name.lower()}", best_bound, value_at_best, curve_style, mark_symbol))

@@ -127,7 +127,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error and its parts against the cap, the best weights as a level, and marks at best cap and no cap."""
     cap_curve, best_weights_error = solution.cap_curve, solution.methods_by_key["ours"].compute_error(target)
     assert cap_curve is not None
-    is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best(target)
+    is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best_index(target)
     noise_variances = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noise_variances
     squared_errors = cap_curve.get_squared_errors(target)
     part_name = "sampling error" if is_coefficients else "error before noise"

@@ -152,7 +152,7 @@ class TrainingSolution:
     @cached_property
     def best_cell_by_method(self) -> Mapping[Method, BestCell]:
         """Find the best cell of every method that has runs; for the method that answers, the cell that answers."""
-        best_by_method = {method: decision.find_best(self.table, method) for method in Method}
+        best_by_method = {method: decision.find_best_cell(self.table, method) for method in Method}
         if self.best_cell is not None:
             best_by_method[self.answer_cell.method] = self.best_cell
         return {method: best_cell for method, best_cell in best_by_method.items() if best_cell is not None}
