@@ -8,7 +8,7 @@ property of a line. A quantile has no such form; `RankCurve` says so.
 Whole noise of users and rows has a little less variance than beta v, and alpha plus that variance is convex in v
 instead: chords then lie above by at most ``bulge`` (b / a - 1)^2 / 8 between v = a and b.
 
-Every `LineCurve` finds its best bounds at v > 0, infinite without any budget (`find_optimum`). If ``is_concave``, chords
+Every `LineCurve` finds its best bounds at v > 0, infinite without a budget (`find_optimum`). If ``is_concave``, chords
 in v lie below it, but for what ``bulge`` says. A proof covers all bounds of its kind if ``has_all_bounds``, else only
 the candidates. ``floor`` is its squared error without any noise.
 """
