@@ -90,8 +90,8 @@ class PowerLaw:
         user_counts = np.where(
             self.compute_probabilities(user_counts + 1.0) > h, user_counts + 1.0, user_counts
         )
-        is_above = self.compute_probabilities(np.maximum(user_counts, 1.0)) > h
-        return np.asarray(np.where((user_counts > 0.0) & ~is_above, user_counts - 1.0, user_counts))
+        above_mask = self.compute_probabilities(np.maximum(user_counts, 1.0)) > h
+        return np.asarray(np.where((user_counts > 0.0) & ~above_mask, user_counts - 1.0, user_counts))
 
     def compute_uncapped_mass(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum of p_j over users with p_j <= tau_0, by Hurwitz zeta.

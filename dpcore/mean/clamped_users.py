@@ -85,16 +85,16 @@ class UserPoints:
             return self
         distances_from_median = np.abs(self.means - np.median(self.means))
         num_per_measure = max_points // 4
-        is_ungrouped = np.zeros(self.sizes.size, dtype=bool)
+        ungrouped_mask = np.zeros(self.sizes.size, dtype=bool)
         for outlier_measures in (distances_from_median, distances_from_median * self.sizes):
-            is_ungrouped[np.argpartition(outlier_measures, -num_per_measure)[-num_per_measure:]] = True
+            ungrouped_mask[np.argpartition(outlier_measures, -num_per_measure)[-num_per_measure:]] = True
         # Edges at quantiles of a regular part of the other means: about equally many users between two of them.
-        sampled_means = np.sort(self.means[~is_ungrouped][:: max(self.means.size // 50_000, 1)])
+        sampled_means = np.sort(self.means[~ungrouped_mask][:: max(self.means.size // 50_000, 1)])
         distinct_sizes, size_indices = np.unique(self.sizes, return_inverse=True)
         num_bins = max(max_points // (2 * distinct_sizes.size), 16)
         edges = np.unique(sampled_means[np.linspace(0, sampled_means.size - 1, num_bins).astype(np.int64)])
         point_codes = size_indices * (edges.size + 1) + np.searchsorted(edges, self.means)
-        point_codes[is_ungrouped] = distinct_sizes.size * (edges.size + 1) + np.arange(is_ungrouped.sum())
+        point_codes[ungrouped_mask] = distinct_sizes.size * (edges.size + 1) + np.arange(ungrouped_mask.sum())
         _, first_user_indices, point_indices = np.unique(point_codes, return_index=True, return_inverse=True)
         num_users_per_point = np.bincount(point_indices, self.num_users).astype(np.float64)
         means_per_point = np.bincount(point_indices, self.num_users * self.means) / num_users_per_point

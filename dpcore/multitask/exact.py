@@ -174,8 +174,8 @@ def _find_heaviest_users(
     pair_indices = np.flatnonzero(is_selected_task[graph.task_codes])
     pair_tasks, pair_users = graph.task_codes[pair_indices], graph.user_codes[pair_indices]
     pair_order = np.lexsort((user_loads[pair_users], pair_tasks))
-    is_heaviest = np.append(np.diff(pair_tasks[pair_order]) > 0, True)[: pair_order.size]
-    return np.unique(pair_users[pair_order][is_heaviest]).astype(np.int64)
+    heaviest_mask = np.append(np.diff(pair_tasks[pair_order]) > 0, True)[: pair_order.size]
+    return np.unique(pair_users[pair_order][heaviest_mask]).astype(np.int64)
 
 
 def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
@@ -188,8 +188,8 @@ def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
         return np.flatnonzero(graph.tasks_per_user)
     heaviest_users = np.argpartition(-user_loads, NUM_FIRST_USERS)[:NUM_FIRST_USERS]
     heaviest_users = heaviest_users[user_loads[heaviest_users] > 0.0]  # A user without a task binds nothing.
-    is_missed = np.bincount(graph.select_users(heaviest_users).task_codes, minlength=graph.num_tasks) == 0
-    return np.union1d(heaviest_users, _find_heaviest_users(graph, user_loads, is_missed))
+    missed_mask = np.bincount(graph.select_users(heaviest_users).task_codes, minlength=graph.num_tasks) == 0
+    return np.union1d(heaviest_users, _find_heaviest_users(graph, user_loads, missed_mask))
 
 
 def _choose_next_set(

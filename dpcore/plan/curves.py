@@ -236,10 +236,10 @@ class BoundCurve:
             # before the next does: only at corners of the lower hull of (beta, alpha) is that so. A corner is better
             # than any mix of two others, so none is dropped, whatever is dropped at the same time.
             crossings = -np.diff(alpha[kept_indices]) / np.diff(beta[kept_indices])
-            is_corner = np.r_[True, crossings[:-1] > crossings[1:], True][: kept_indices.size]
-            if is_corner.all():
+            corner_mask = np.r_[True, crossings[:-1] > crossings[1:], True][: kept_indices.size]
+            if corner_mask.all():
                 break
-            kept_indices = kept_indices[is_corner]
+            kept_indices = kept_indices[corner_mask]
         self._crossings = crossings
         if whole_noise is not None:
             # Under whole noise no bound is best that exceeds the hull by more than `MAX_VARIANCE_SAVED` at every v. The

@@ -329,16 +329,16 @@ class _Search:
                 cost_changes = (costs[1] - costs[0])[:, None] + costs[2:] - costs[0]
             cost_changes[line_indices, line_indices] = np.inf
             smallest_gain, moved_amounts = 1e-7 * float(costs[0].sum()), moved_fraction * shares
-            is_unmoved = np.ones(line_indices.size, dtype=bool)
+            unmoved_mask = np.ones(line_indices.size, dtype=bool)
             for pair_number in np.argsort(cost_changes, axis=None, kind="stable").tolist():
                 giver_and_taker = giver, taker = divmod(pair_number, line_indices.size)
                 if not cost_changes[giver_and_taker] < -smallest_gain:
                     break
-                if is_unmoved[giver] and is_unmoved[taker]:
-                    is_unmoved[[giver, taker]] = False
+                if unmoved_mask[giver] and unmoved_mask[taker]:
+                    unmoved_mask[[giver, taker]] = False
                     shares[giver] -= moved_amounts[giver]
                     shares[taker] += moved_amounts[giver]
-            if is_unmoved.all():
+            if unmoved_mask.all():
                 moved_fraction /= 2.0
         new_objective = evaluate_split(self.curves, self.weights, self.budget, shares)[0]
         if new_objective < self.best_objective:

@@ -323,8 +323,8 @@ def compute_base_mass(problem: QuantileProblem, alpha: float) -> float:
     """
     require.non_negative(alpha=alpha)
     rows = problem.rows
-    is_near_quantile = np.abs(rows.shares_below - problem.quantile) <= alpha + 1e-12
-    return min(float(np.sum(np.exp(rows.log_base_masses[is_near_quantile]))), 1.0)
+    near_quantile_mask = np.abs(rows.shares_below - problem.quantile) <= alpha + 1e-12
+    return min(float(np.sum(np.exp(rows.log_base_masses[near_quantile_mask]))), 1.0)
 
 
 def compute_trade_off(

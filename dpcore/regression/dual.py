@@ -156,8 +156,8 @@ def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[Fl
     """Return (lambda(theta) of each user, its derivative from the right), each of shape (m,)."""
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
-    is_used = (sorted_prices.theta_breaks <= theta).astype(np.int64)
-    used_counts = np.add.reduceat(is_used, sorted_prices.starts)
+    used_flags = (sorted_prices.theta_breaks <= theta).astype(np.int64)
+    used_counts = np.add.reduceat(used_flags, sorted_prices.starts)
     multipliers = (sorted_prices.price_sums[sorted_prices.starts + used_counts - 1] - theta) / used_counts
     return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / used_counts, 0.0)
 
@@ -205,8 +205,8 @@ def price_entries(whitened: Whitened, trade_off: float, m: FloatArray) -> Priced
     price_excesses = sorted_prices.absolute_prices - np.repeat(
         user_multipliers, sorted_prices.entries_per_user
     )
-    is_used = price_excesses > 0.0 if trade_off > 0.0 else price_excesses >= 0.0
-    used_positions, used_excesses = sorted_prices.positions[is_used], price_excesses[is_used]
+    used_mask = price_excesses > 0.0 if trade_off > 0.0 else price_excesses >= 0.0
+    used_positions, used_excesses = sorted_prices.positions[used_mask], price_excesses[used_mask]
     # Weak duality holds for any lambda of at least 0: what theta is off by makes the bound looser, never wrong.
     multiplier_penalty = float(user_multipliers.sum()) ** 2 / 4.0
     if trade_off > 0.0:

@@ -143,7 +143,7 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
     smallest_fraction = solution.parameters.build_population_problem(None).smallest_fraction
     table_rows = []
     for i, alpha in enumerate(FAMILY_ALPHAS):
-        table_row = {"α": f"{format_entered(alpha)}"}
+        cell_by_heading = {"α": f"{format_entered(alpha)}"}
         for epsilon, limit_choices in solution.limit_choices_by_epsilon.items():
             limit_choice = limit_choices[i]
             epsilon_phrase = f"ε = {format_entered(epsilon)}"
@@ -153,12 +153,12 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
             if has_no_best(limit_choice, smallest_fraction):
                 fraction_text, capped_users_text = "ever smaller", "–"
                 sum_text = "0" if limit_choice.twice_bias == 0.0 else sum_text
-            table_row |= {
+            cell_by_heading |= {
                 f"Best τ₀, {epsilon_phrase}": fraction_text,
                 f"Users who lose rows, {epsilon_phrase}": capped_users_text,
                 f"Smallest sum, {epsilon_phrase}": sum_text,
             }
-        table_rows.append(table_row)
+        table_rows.append(cell_by_heading)
     return table_rows
 
 

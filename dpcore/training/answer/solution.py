@@ -205,8 +205,8 @@ class TrainingSolution:
         training_rows = self.table.experiment.train
         cell_bounds = np.clip([cell.bound for cell in self.cells], 1e-9, float(training_rows.sizes.max()))
         largest_weights = compute_smooth_losses(training_rows.histogram, cell_bounds).largest_weight
-        has_adaptive_bound = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
-        return np.where(has_adaptive_bound, np.nan, largest_weights)
+        adaptive_bound_mask = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
+        return np.where(adaptive_bound_mask, np.nan, largest_weights)
 
     @property
     def is_useless(self) -> bool:
