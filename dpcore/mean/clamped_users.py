@@ -291,14 +291,14 @@ class _Objective:
         limit = min(max(limit, limit_below), float(sorted_magnitudes[first_rising_index]))
         total_bias = self.bounding + max(weighted_sum_above - limit * share_above, 0.0)
         # A subgradient of f in (M, T) that is 0 in T: users just at T count with the part that makes it so.
-        is_beyond = abs_deviations > limit
+        beyond_mask = abs_deviations > limit
         centre_slopes = self.user_shares * self.weights * np.sign(deviations)
-        centre_slope = float(centre_slopes[is_beyond].sum())
-        is_on_limit = abs_deviations == limit
-        if share_on_limit := float(self.user_shares[is_on_limit].sum()):
+        centre_slope = float(centre_slopes[beyond_mask].sum())
+        on_limit_mask = abs_deviations == limit
+        if share_on_limit := float(self.user_shares[on_limit_mask].sum()):
             needed_share = limit_cost * limit / total_bias if total_bias > 0.0 else 0.0
-            counted_part = (needed_share - float(self.user_shares[is_beyond].sum())) / share_on_limit
-            centre_slope += min(max(counted_part, 0.0), 1.0) * float(centre_slopes[is_on_limit].sum())
+            counted_part = (needed_share - float(self.user_shares[beyond_mask].sum())) / share_on_limit
+            centre_slope += min(max(counted_part, 0.0), 1.0) * float(centre_slopes[on_limit_mask].sum())
         centre_slope = -2.0 * total_bias * centre_slope + 2.0 * self.noise_costs.centre_cost * offset
         squared_error = total_bias**2 + self.noise_costs.compute_variance(limit, offset)
         return _Tangent(offset, limit, squared_error, centre_slope)

@@ -308,11 +308,11 @@ def draw_examples(
         raise refuse("nothing is left to train on or to test", remedy=remedy_sentence)
     new_task_codes, num_tasks = (np.cumsum(trained_task_mask) - 1)[pair_tasks], int(trained_task_mask.sum())
 
-    def select_examples(is_selected: npt.NDArray[np.bool_]) -> Examples:
+    def select_examples(selected_mask: npt.NDArray[np.bool_]) -> Examples:
         """Return the examples of the pairs in the mask, on a graph of them alone."""
-        selected_pairs = Pairs(pair_users[is_selected], new_task_codes[is_selected], num_tasks)
+        selected_pairs = Pairs(pair_users[selected_mask], new_task_codes[selected_mask], num_tasks)
         graph = TaskGraph.from_pairs(selected_pairs, experiment.num_users)
-        return Examples(graph, pair_features[is_selected], pair_labels[is_selected])
+        return Examples(graph, pair_features[selected_mask], pair_labels[selected_mask])
 
     return select_examples(training_mask), select_examples(test_mask)
 

@@ -146,10 +146,10 @@ class TotalCurve:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
             bounds_below, bounds_above = np.floor(bounds), np.ceil(bounds)
-            is_floor_better = self._compute_real_square_error(
-                bounds_below, v
-            ) <= self._compute_real_square_error(bounds_above, v)
-            bounds = np.where(is_floor_better, bounds_below, bounds_above)
+            floor_mask = self._compute_real_square_error(bounds_below, v) <= self._compute_real_square_error(
+                bounds_above, v
+            )
+            bounds = np.where(floor_mask, bounds_below, bounds_above)
         if self.whole_noise is not None:
             bounds = self._search_around(bounds, v)
         noise_slopes = _find_slope(self.unit_variance * bounds**2, v, self.whole_noise)
@@ -358,8 +358,8 @@ def measure_squared_errors(curve: LineCurve, v: FloatArray) -> FloatArray:
     optimum = curve.find_optimum(v)
     if not isinstance(curve, BoundCurve) or curve.measure_release is None:
         return optimum.squared_errors
-    is_finite, squared_errors = np.isfinite(v), optimum.squared_errors.copy()
-    squared_errors[is_finite] = curve.measure_release(optimum.bounds[is_finite], v[is_finite])
+    finite_mask, squared_errors = np.isfinite(v), optimum.squared_errors.copy()
+    squared_errors[finite_mask] = curve.measure_release(optimum.bounds[finite_mask], v[finite_mask])
     return squared_errors
 
 

@@ -421,12 +421,12 @@ def _estimate_needed_amount(curve: LineCurve, target_error: float, power: int) -
 
     # The error hardly ever rises with the budget: of a moved number it may, if its bias is large.
     grid_amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _NUM_AMOUNTS)
-    are_enough = is_enough(grid_amounts ** -float(power))
-    if not are_enough[-1]:
+    enough_mask = is_enough(grid_amounts ** -float(power))
+    if not enough_mask[-1]:
         return math.inf
-    if all(are_enough):
+    if all(enough_mask):
         return 0.0 if is_enough(np.array([math.inf]))[0] else _SMALLEST_AMOUNT
-    first_index = len(are_enough) - are_enough[::-1].index(False)
+    first_index = len(enough_mask) - enough_mask[::-1].index(False)
     too_small_amount, enough_amount = float(grid_amounts[first_index - 1]), float(grid_amounts[first_index])
     for _ in range(_NUM_HALVINGS):
         middle_amount = math.sqrt(too_small_amount * enough_amount)

@@ -142,8 +142,8 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
         Curve("Expected error", curve_bounds, error_shares, Style.TOTAL),
         Curve(NOISE, curve_bounds, noise_shares, STYLE_BY_PART[NOISE]),
     ]
-    if np.any(is_cut := bias_shares > 0.0):  # A log axis has no place for 0.
-        items.append(Curve(BIAS, curve_bounds[is_cut], bias_shares[is_cut], STYLE_BY_PART[BIAS]))
+    if np.any(cut_mask := bias_shares > 0.0):  # A log axis has no place for 0.
+        items.append(Curve(BIAS, curve_bounds[cut_mask], bias_shares[cut_mask], STYLE_BY_PART[BIAS]))
     if best_choice.max_total > 0:
         best_error = float(best_choice.errors.absolute_errors) / num_rows
         items.append(Mark("Sweet spot", best_choice.max_total, best_error, Style.TOTAL))

@@ -471,20 +471,24 @@ def _fill_batch(
     for split_index, (train_rows, test_rows) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
-        run_subset = tuple(
+        run_numbers_of_split = tuple(
             run_number for run_number in run_numbers if run_number % len(splits) == split_index
         )
-        if not run_subset:
+        if not run_numbers_of_split:
             continue
         if cells[0].method is Method.OUTPUT:
-            theta = optimum.perturb_minimiser(train_rows, mechanism, cells[0], seed, run_subset, should_stop)
+            theta = optimum.perturb_minimiser(
+                train_rows, mechanism, cells[0], seed, run_numbers_of_split, should_stop
+            )
         else:
             is_cap = cells[0].method is Method.CAP
-            ranks = draw_ranks_once(train_rows, seed, run_subset) if is_cap else None
-            theta = descent.train_cells(train_rows, mechanism, cells, seed, run_subset, ranks, should_stop)
+            ranks = draw_ranks_once(train_rows, seed, run_numbers_of_split) if is_cap else None
+            theta = descent.train_cells(
+                train_rows, mechanism, cells, seed, run_numbers_of_split, ranks, should_stop
+            )
         if theta is None:
             return False
-        score_positions = np.array(cell_indices)[:, None], np.array(run_subset)
+        score_positions = np.array(cell_indices)[:, None], np.array(run_numbers_of_split)
         for side_index, side_rows in enumerate((train_rows, test_rows)):
             model_scores = score_models(side_rows, mechanism.loss, theta)
             scores[*score_positions, side_index] = model_scores.reshape(len(cells), -1, *SCORE_SHAPE)

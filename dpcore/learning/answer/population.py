@@ -95,8 +95,8 @@ def list_uncapped_mass_columns(alpha: float) -> dict[str, FloatArray]:
     jump_fractions = np.concatenate(
         [law.compute_probabilities(user_numbers) for law in (power_law, *FAMILY_LAWS)]
     )
-    is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
-    tau_0 = build_log_grid(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
+    on_axis_mask = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
+    tau_0 = build_log_grid(*FRACTION_LIMITS, 240, extra_points=jump_fractions[on_axis_mask].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": power_law.compute_uncapped_mass(tau_0),
