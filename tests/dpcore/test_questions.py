@@ -586,3 +586,19 @@ def test_the_collector_of_cycles_goes_on_after_a_call_as_before():
             assert gc.isenabled() == was_enabled
         finally:
             gc.enable()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"program": NoiseKind.LAPLACE},
+        {"epsilon": NoiseKind.LAPLACE},
+        {"own_bound": NoiseKind.LAPLACE},
+        {"disclosure": NoiseKind.LAPLACE},
+        {"user": NoiseKind.LAPLACE},
+    ],
+)
+def test_a_refused_option_is_shown_by_its_value(settings):
+    with pytest.raises(InvalidInput) as refused:
+        ss.count_bound([1, 2, 3], **({"epsilon": 1.0} | settings))
+    assert str(refused.value).endswith("got 'Laplace'.")
