@@ -5,6 +5,8 @@ import gc
 import importlib
 import inspect
 import json
+import pydoc
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -464,6 +466,45 @@ def test_help_tells_every_setting_once(name):
         assert len(text) > len(setting) + 8, f"{setting} is not explained"
         assert explained.count(setting) == 1
     assert name in dir(ss)
+
+
+@pytest.mark.parametrize("name", questions.QUESTIONS)
+def test_help_has_columns_then_the_question_then_privacy_and_names_the_class_of_the_reply(name):
+    signature, text = inspect.signature(getattr(ss, name)), inspect.getdoc(getattr(ss, name))
+    arguments = list(signature.parameters)
+    starts = [text.index(f"    {argument}: ") for argument in arguments]
+    assert starts == sorted(starts)
+    question = questions.QUESTIONS[name]
+    names = [
+        argument for argument in arguments if argument in question.column_arguments or argument == "epsilon"
+    ]
+    expected = [
+        "user",
+        "value",
+        "group",
+        "label",
+        "features",
+        "epsilon",
+        "disclosure",
+        "missing",
+        "separator",
+    ]
+    assert [argument for argument in names if argument in expected] == [e for e in expected if e in names]
+    assert (arguments[0], arguments[1]) == ("data", "user")
+    own = (
+        set(arguments)
+        - set(question.column_arguments)
+        - {"data", "epsilon", "delta", "mechanism", "neighbours"}
+    )
+    places = [arguments.index(argument) for argument in own]
+    assert arguments.index("user") < min(places)
+    assert max(places) < arguments.index("epsilon")
+    # The class that it names is that of the reply, and describes its attributes.
+    path = re.search(r"`help\(([\w.]+)\)`", text)[1]
+    assert pydoc.locate(path) is type(ss.count_bound([1, 2], epsilon=1))
+    assert {"bound", "error", "numbers", "headline", "facts"} <= set(
+        re.findall(r"\w+", pydoc.render_doc(path))
+    )
 
 
 def test_the_package_is_light_until_it_is_asked():
