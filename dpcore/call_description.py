@@ -196,7 +196,7 @@ def write_docstring(question: CallSpec, parameters_type: Any, build_answer: Any)
         if argument_name == "epsilon":
             value_sentences = " A list of several gives a table, with the reply of each."
         if argument_name == "own_bound":
-            value_sentences = " The comparison stands in `facts`."
+            value_sentences = " Its error is the last of `numbers`; `facts` compare it."
         if argument_name == "source" and question.source_with_data:
             value_sentences += f" Where data are given it is {question.source_with_data!r} by default."
         if argument_name in question.derived_settings:
