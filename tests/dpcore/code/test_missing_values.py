@@ -129,6 +129,7 @@ def test_every_program_reads_the_rows_of_the_page(
         assert sorted(events["amount"]) == sorted(value for _, value in rows)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 @BOTH_LABELS

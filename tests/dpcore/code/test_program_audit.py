@@ -100,7 +100,7 @@ def test_a_program_tells_nothing_of_one_user_beyond_its_noise(
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("name", leave_repeats(SHORT, lambda name: _release_kind((name, Program.OPENDP))))
+@pytest.mark.parametrize("name", leave_repeats(SHORT, lambda name: CHOICE_BY_NAME[name].quantity))
 def test_a_short_program_differs_by_what_its_noise_covers(name: str, folder: Path) -> None:
     """Its data are public, so that groups are read off them; what a user moves is bounded all the same."""
     choice, text = CHOICE_BY_NAME[name], _program(name, Program.OPENDP, Disclosure.PUBLIC)

@@ -93,7 +93,7 @@ def random_totals(number):
     )
 
 
-@pytest.mark.long_for("False-Program.OPENDP-NoiseKind.GAUSSIAN")
+@pytest.mark.long_for("False-Program.OPENDP-NoiseKind.GAUSSIAN", "True-Program.OPENDP-NoiseKind.GAUSSIAN")
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 @pytest.mark.parametrize(
     ("whole", "program"), [(False, Program.OPENDP), (True, Program.PYTHON), (True, Program.OPENDP)]

@@ -77,7 +77,7 @@ def test_no_split_and_no_bound_is_better_and_none_below_the_proof(noise):
     assert best <= value * 1.05  # The brute force comes near it, so that it could have been below.
 
 
-@pytest.mark.long_but("6-2.0-NoiseKind.LAPLACE", "1-0.03-NoiseKind.LAPLACE")
+@pytest.mark.long_but("6-2.0-NoiseKind.LAPLACE")
 @NOISES
 @pytest.mark.parametrize(("most", "epsilon"), [(1, 2.0), (6, 2.0), (1, 0.03)])
 def test_a_plan_shares_a_count_where_that_errs_less_and_keeps_its_promise(noise, most, epsilon):

@@ -78,6 +78,7 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
     assert "Your bound, 5 examples" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_bad_input_gets_sentences(answer: Answer) -> None:
     app = open_app(PAGE)
     check(app.number_input(key="examples_per_user.batch_size").set_value(1e7).run())
@@ -89,6 +90,7 @@ def test_bad_input_gets_sentences(answer: Answer) -> None:
     assert "must be a whole number" in errors(app)
 
 
+@pytest.mark.long
 def test_the_card_has_the_noise_rounded_up(answer: Answer) -> None:
     best = answer.solution.best_candidate
     shown = next(number for number in answer.numbers if number.key == "noise_multiplier")

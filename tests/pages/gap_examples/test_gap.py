@@ -185,6 +185,7 @@ def test_two_groups_follow_their_sliders():
     assert "1.5625" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_any_noise_stays_under_its_envelope():
     app = open_step(open_app(QUESTION.title), "Any noise")
     for noise in (0.05, 0.44, 1.5):

@@ -426,6 +426,7 @@ HISTOGRAMS = {
 }
 
 
+@pytest.mark.long_for("BiasTerm.TIGHTEST-1e6 sizes")
 @pytest.mark.thinned
 @pytest.mark.parametrize("name", HISTOGRAMS)
 @pytest.mark.parametrize("term", [BiasTerm.TIGHTEST, BiasTerm.COROLLARY_1, BiasTerm.LOG_FRACTION])

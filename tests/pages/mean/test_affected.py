@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from dpcore.common import wording
 from pages.shared.base import keys
 from tests.pages.driving import finish, list_metrics, open_on_file, shown_texts
@@ -39,6 +41,7 @@ def test_sum_and_count():
         assert f"{count_users_above(read_bound(app))} lie over the bound" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_quantile():
     app = open_page("Quantile", EVENTS)
     app.number_input(key="quantile.low").set_value(0.0)

@@ -380,6 +380,7 @@ def test_private_counts_cost_what_dpcore_says(app):
     assert not app.error
 
 
+@pytest.mark.long
 def test_both_budgets_are_shown(app):
     open_tab(app, "Budget")
     both = compare_budgets(TARGET)

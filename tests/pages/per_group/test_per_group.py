@@ -281,6 +281,7 @@ def test_code_carries_the_numbers_of_the_card() -> None:
             assert f"MAX_NORM = {round_up(view.best_vector.max_norm)!r}" in best_norm
 
 
+@pytest.mark.long
 def test_the_file_holds_question_answer_and_proofs() -> None:
     view = solve(SHOP, build_parameters(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6))
     choice_file = read_choice_file(view)

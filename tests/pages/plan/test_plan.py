@@ -212,6 +212,7 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     assert VALUE in report_content.write_script(content, REPORT_TIME, False)
 
 
+@pytest.mark.long
 def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_is_asked_anew():
     asked = {"link": "1", "data": "shop-events", "epsilon": "1", "lower": "0", "upper": "100"}
     app = open_app(

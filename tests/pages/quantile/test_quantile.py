@@ -562,6 +562,7 @@ def test_a_program_answers_within_four_standard_deviations_of_a_normal_base():
     assert "Set the mean of ν and its standard deviation from what you know" in errors(app)
 
 
+@pytest.mark.long
 def test_a_poor_base_is_drawn_and_said():
     app = open_quantile_page()
     app.session_state["quantile.tabs"] = "Base distribution"
