@@ -208,13 +208,7 @@ def test_the_error_at_an_own_bound_is_a_number_and_that_of_the_best_bound_there(
 
     def own_row(bound):
         names = ("own_groups", "own_amount") if isinstance(bound, tuple) else ("own_bound",)
-        reply = ask(
-            **(
-                dict(zip(("own_groups", "own_amount"), bound, strict=True))
-                if is_pair
-                else {"own_bound": bound}
-            )
-        )
+        reply = ask(**dict(zip(names, np.atleast_1d(bound).tolist(), strict=True)))
         row = reply.numbers.iloc[-1]
         assert row.name == f"{reply.numbers.index[1]}, your own bound"
         (fact,) = [text for heading, text in reply.facts.items() if heading.startswith("Your")]
