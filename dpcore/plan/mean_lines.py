@@ -96,7 +96,9 @@ def measure_mean(
     if parameters.variance_source is VarianceSource.ENTERED:
         return UserModel(replace(problem, mean_above_lower=problem.value_bound / 2.0)).compute_error(bounds)
     if problem.table_values is not None:
-        return value_summary.user_deviations.compute_error(bounds, float(problem.noise.variance(1.0)), True)
+        return value_summary.user_deviations.compute_error(
+            bounds, float(problem.noise.compute_variance(1.0)), True
+        )
     return public_counts.compute_smooth_error(problem, bounds)
 
 
@@ -133,7 +135,7 @@ def make_moved_error(
         """
         mean_error = measure_mean(problem, value_summary, parameters, bounds)
         if rows_v_factor is not None:
-            deviations = bounds / problem.histogram.kept_rows(bounds) * (problem.value_bound / 2.0)
+            deviations = bounds / problem.histogram.count_kept_rows(bounds) * (problem.value_bound / 2.0)
             sum_noise_variances = kind_problem.noise.kind.unit_variance * deviations**2 * v
             shared_problem = replace(kind_problem, released_sums=ReleasedSums.CENTRED_SPLIT)
             return move_error(

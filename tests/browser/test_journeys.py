@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, TimeoutError, WebSocket, expect
 
 from dpcore import mean
 from dpcore.answer.against import SLIDER_EPSILONS
-from dpcore.common import wording
+from dpcore.common.wording import format_count
 from dpcore.data import samples
 from pages.shared.fields.setting import DEFAULT_EPSILON
 from pages.shared.speed import SOCKET_PATH
@@ -63,7 +63,7 @@ def own_bound(page: Page) -> Locator:
     return page.get_by_role("spinbutton", name="Compare your own bound")
 
 
-def best_cap(page: Page) -> str:
+def read_best_cap(page: Page) -> str:
     number = page.locator(".st-key-mean_card .sweetspot-number .value")
     return number.inner_text().removesuffix(" per user")
 
@@ -166,12 +166,12 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
         "link", "data", "epsilon", "lower", "upper", "variance_source", "counts", "target", "likeness", "upload",
         "mechanism", "program", "clamp",
     }  # fmt: skip
-    before, cap_before = plot(page), best_cap(page)
+    before, cap_before = plot(page), read_best_cap(page)
     move_epsilon(page, 5)
     after = plot(page)
     moved = SLIDER_EPSILONS[SLIDER_EPSILONS.index(DEFAULT_EPSILON) + 5]
     assert epsilon(page) == moved
-    assert best_cap(page) != cap_before
+    assert read_best_cap(page) != cap_before
     assert after["traces"]["Total, bounded rows"] != before["traces"]["Total, bounded rows"]
     assert after["traces"]["Best bound"] != before["traces"]["Best bound"]
     assert after["x"] == before["x"]  # That of errors ends where its curves end.
@@ -180,7 +180,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     problem = mean.private_counts.PrivateCountsProblem(
         histogram, moved, 100.0, 2500.0, target=mean.Target.TABLE, user_share=0.2
     )
-    assert best_cap(page) == wording.counted(mean.best_cap(problem).max_contributions, "row")
+    assert read_best_cap(page) == format_count(mean.read_best_cap(problem).max_contributions, "row")
 
     press(page.get_by_role("tab", name="Downloads"))
     with page.expect_download() as waiting:
@@ -189,7 +189,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     with Path(waiting.value.path()).open(newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     # No sum of rows divides these weights, as the counts are private: a user has all rows, or h of them.
-    threshold = mean.best_smooth(problem).threshold
+    threshold = mean.find_best_smooth(problem).threshold
     weights = mean.find_weight_growth(problem, threshold).compute_scaled_weights(
         threshold, [float(row["size"]) for row in rows]
     )
@@ -204,7 +204,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     )
     assert f"at ε = {moved:g}. " in sentences
     assert "computed with Sweet Spot" in sentences
-    assert best_cap(page) not in sentences, "the data are private"
+    assert read_best_cap(page) not in sentences, "the data are private"
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Works cited (BibTeX)").click()
     assert Path(waiting.value.path()).read_text(encoding="utf-8").startswith("@inproceedings{dwork2006,")
@@ -298,13 +298,13 @@ def everything_is_reached_by_the_keyboard(page: Page) -> None:
 
 def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page: Page) -> None:
     """At the end ε is 0.5."""
-    best_cap_before = best_cap(page)
+    best_cap_before = read_best_cap(page)
     field = page.get_by_role("spinbutton", name="Highest value U")
     enter(field, "")
     expect(page.get_by_test_id("stAlert")).to_be_visible()
     assert field.input_value() == ""
     enter(field, "1")
-    assert best_cap(page) == best_cap_before
+    assert read_best_cap(page) == best_cap_before
     own = own_bound(page)
     for text in ("7", ""):
         enter(own, text)

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-CLOSE = 1e-7
-"""How close to the best scale a search comes, of the scale: no test here tells less than 1e-6 of it."""
+CLOSE = 1e-9
+"""How close to the best scale a search comes, of the scale: no test here tells less than 1e-8 of it."""
 
 
 def _least_scale(make: Callable[[float], Any], d_in: Any, d_out: Any, **_: Any) -> Any:

@@ -25,7 +25,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities
 from tests.dpcore.code import audit
-from tests.dpcore.code.choices import make_choice
+from tests.dpcore.code.specs import make_spec
 
 RULES = {
     LAPLACE: SelectionRule.LAPLACE,
@@ -37,7 +37,7 @@ NEIGHBOURS = "user_id,product,amount\n"
 
 def choose(rule: str = LAPLACE, **fields: Any) -> ReleaseSpec:
     selection = GroupSelection(rule, 1.0, 1e-6, fields.pop("min_users", 1))
-    choice = make_choice(Quantity.GROUP_COUNTS, max_groups=3, selection=selection)
+    choice = make_spec(Quantity.GROUP_COUNTS, max_groups=3, selection=selection)
     return replace(choice, disclosure=Disclosure.PRIVATE, **fields)
 
 

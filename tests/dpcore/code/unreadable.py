@@ -14,7 +14,7 @@ from dpcore.code import write
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.reply import Reply
-from tests.dpcore.code.choices import CHOICE_BY_NAME, run_text
+from tests.dpcore.code.specs import SPEC_BY_NAME, run_text
 
 SENTENCE = "A file or one of its columns cannot be read. Nothing was released, and no epsilon was spent."
 CELL_SENTENCE = "Fix cells that hold no number up to ±1e100. Nothing was released, and no epsilon was spent."
@@ -57,7 +57,7 @@ def make_text(name: str, library: Program, disclosure: Disclosure) -> str:
         text = _make_plan(lines, disclosure).code(library.value.lower().removeprefix("plain "))
         text = text.replace("small.csv", FILE)
     else:
-        text = write(replace(CHOICE_BY_NAME[name], disclosure=disclosure), library).text
+        text = write(replace(SPEC_BY_NAME[name], disclosure=disclosure), library).text
     return text.replace("GROUPS: list[str] = []", 'GROUPS = ["p0", "p1"]')
 
 

@@ -16,7 +16,7 @@ from dpcore.code import write
 from dpcore.common.programs import Program
 from dpcore.data import samples
 from tests.dpcore.code import audit
-from tests.dpcore.code.choices import run_program
+from tests.dpcore.code.specs import run_program
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
 SHOP = samples.load("shop-events")

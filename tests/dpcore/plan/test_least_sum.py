@@ -146,7 +146,8 @@ def test_of_a_list_of_bounds_the_least_under_whole_noise_is_found(noise):
         curve = BoundCurve(alpha, beta, np.arange(float(size)), whole_noise=noise)
         drawn = DrawnNoise(noise, 1.0, True)
         least = np.min(
-            [a + drawn.variance(s * np.sqrt(v)) for a, s in zip(alpha, sensitivity, strict=True)], axis=0
+            [a + drawn.compute_variance(s * np.sqrt(v)) for a, s in zip(alpha, sensitivity, strict=True)],
+            axis=0,
         )
         assert curve.find_best(v).squared_errors == pytest.approx(least, rel=1e-12)
 

@@ -71,7 +71,7 @@ def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_releas
     )
     (line,) = allocate_lines(SHOP, parameters, table.plan_lines(SHOP, parameters), [1.0])
     problem, value, _ = mean_lines.build_mean_problem(SHOP, parameters)
-    own = mean.best_cap(problem)
+    own = mean.find_best_cap(problem)
     assert problem.released_sums is private_counts.ReleasedSums.CENTRED_SPLIT
     own_error = math.sqrt(float(measure_caps(problem, own.max_contributions).squared_error))
     assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own_error, rel=1e-6))
@@ -223,7 +223,7 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan(num_rows, max_caps, 
         problem = dataclasses.replace(
             mean_lines.build_mean_problem(data, parameters)[0], epsilon=line.spent_budget
         )
-        best_cap = mean.best_cap(problem)
+        best_cap = mean.find_best_cap(problem)
         assert line.curve_error == pytest.approx(best_cap.standard_error, rel=1e-3)
         moved_error = math.sqrt(float(measure_caps(problem, best_cap.max_contributions).squared_error))
         assert line.error == pytest.approx(moved_error, rel=2e-3)

@@ -16,7 +16,7 @@ from dpcore.counting.count import to_dataset
 from dpcore.plan import shared_rows, table
 from dpcore.plan.parameters import Budget, PlanParameters, choose_defaults
 from dpcore.plan.solution import sum_weighted_squares
-from tests.dpcore.code.choices import run_text
+from tests.dpcore.code.specs import run_text
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 NOISES = pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
@@ -37,7 +37,11 @@ def make_frame(num_users=150, most=6, seed=4):
 
 def weigh(dataset, planned_lines, budget, h, shares):
     """Compute the weighted sum of squares of means with sums and one count under a bound, by the formulas alone."""
-    kept, unit, v = dataset.histogram.kept_rows(h), budget.mechanism.unit_variance, budget.divide(shares)
+    kept, unit, v = (
+        dataset.histogram.count_kept_rows(h),
+        budget.mechanism.unit_variance,
+        budget.divide(shares),
+    )
     total = 0.0
     for line, v_sum in zip(planned_lines, v[1:], strict=True):
         alpha, _, width = line.mean_parts

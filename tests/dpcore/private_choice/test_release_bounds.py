@@ -221,7 +221,9 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
             program=Program.OPENDP,
             rounds_noise=False,
         )
-        assert parameters.condition.find_best_bound(shop.histogram) == total.best_bound(problem).max_total
+        assert (
+            parameters.condition.find_best_bound(shop.histogram) == total.find_best_choice(problem).max_total
+        )
     # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.
     setting = dataclasses.replace(GAUSSIAN, epsilon=0.7)
     draw = request_total_bound(setting, 20_000.0, 0.1)

@@ -69,9 +69,11 @@ def test_the_exact_curve_is_that_of_the_law():
     # The distribution by hand at one budget: sort the costs, add up the chances.
     budget = x[np.argmin(np.abs(x - 0.01))]
     costs = np.sqrt(
-        mean.smooth_variance(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25), problem.candidates)
+        mean.compute_smooth_variance(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25), problem.candidates)
     )
-    costs = costs / mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).standard_error - 1.0
+    costs = (
+        costs / mean.find_best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).standard_error - 1.0
+    )
     chances = choice.compute_probabilities(problem, SAMPLE.histogram, budget)
     order = np.argsort(costs)
     median = costs[order][np.argmax(np.cumsum(chances[order]) >= 0.5)]
@@ -109,11 +111,11 @@ def test_a_copy_costs_what_choosing_on_simulated_copies_costs(all_copies):
     problem = mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)
     bounds = comparison.simulate_chosen_bounds(
         SAMPLE.histogram,
-        lambda copy: mean.best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
+        lambda copy: mean.find_best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
         PrivateParameters(1.0).histogram_parameters,
     )
-    errors = np.sort(np.sqrt(mean.smooth_variance(problem, bounds)))
-    median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
+    errors = np.sort(np.sqrt(mean.compute_smooth_variance(problem, bounds)))
+    median = errors[errors.size // 2 - 1] / mean.find_best_smooth(problem).standard_error - 1.0
     assert solve_choice().histogram_cost.median == pytest.approx(median)
 
 

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_number
 from dpcore.regression import draw, sample_limiting, study, working_set
 from dpcore.regression.answer import plots, solution
 from dpcore.regression.estimate import (
@@ -157,16 +157,16 @@ def assert_answer(app: AppTest, problem, labels) -> None:
     error = compute_squared_prediction_error(problem, our_solution, labels)
     unbounded_error = compute_squared_prediction_error(problem, none, labels)
     bounded_text, unbounded_text = (
-        wording.number(math.sqrt(x), 3)
+        format_number(math.sqrt(x), 3)
         for x in (caps.squared_prediction_errors[caps.best_index], unbounded_error)
     )
     assert read_metrics(app) == [
-        wording.number(math.sqrt(error), 3),
+        format_number(math.sqrt(error), 3),
         f"best bound {bounded_text}, no bound {unbounded_text}",
-        wording.number(math.sqrt(our_solution.variance)),
-        wording.number(our_solution.laplace_noise.scale),
-        wording.number(math.sqrt(float(caps.variances[caps.best_index]))),
-        wording.number(math.sqrt(none.variance)),
+        format_number(math.sqrt(our_solution.variance)),
+        format_number(our_solution.laplace_noise.scale),
+        format_number(math.sqrt(float(caps.variances[caps.best_index]))),
+        format_number(math.sqrt(none.variance)),
     ]
 
 

@@ -320,7 +320,7 @@ def test_the_program_on_the_page_runs_as_it_stands(library: Program, monkeypatch
     exec(compile(text, "program", "exec"), names)
     sizes = driving.data(app).histogram
     # Laplace noise of scale T at epsilon = 1 stays within 20.8 T with probability 1 - 1e-9.
-    assert abs(names["count"] - float(sizes.kept_rows(bound))) <= 20.8 * bound + 1
+    assert abs(names["count"] - float(sizes.count_kept_rows(bound))) <= 20.8 * bound + 1
 
 
 @pytest.mark.long
