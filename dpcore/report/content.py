@@ -390,10 +390,10 @@ def write_report_json(report: Report, created_at: datetime) -> str:
 def _convert_line(line: Line) -> dict[str, Any]:
     """Convert a line to a JSON object of plain texts."""
     markdown_by_key = {"name": line.name, "value": line.value_text, "note": line.note, "help": line.help}
-    json_object: dict[str, Any] = {key: to_plain_text(text) for key, text in markdown_by_key.items() if text}
+    json_members: dict[str, Any] = {key: to_plain_text(text) for key, text in markdown_by_key.items() if text}
     if line.number is not None:
-        json_object["number"] = _to_json_value(line.number)
-    return {**json_object, "label": line.shown_label}
+        json_members["number"] = _to_json_value(line.number)
+    return {**json_members, "label": line.shown_label}
 
 
 def _convert_answer(answer_title: str, answer: Answer) -> dict[str, Any]:
@@ -415,9 +415,9 @@ def _convert_proof(proof: Proof, provenance: Provenance) -> dict[str, Any]:
     """Convert a proof to a JSON object with the label of its data."""
     quantity_name, certificate, stop_reason = proof
     attribute_names = "value", "lower_bound", "relative_gap", "argument", "sentence"
-    json_object = {"of": quantity_name}
-    json_object |= {name: _to_json_value(getattr(certificate, name)) for name in attribute_names}
-    return {**json_object, "ended": to_plain_text(stop_reason), "label": provenance.label}
+    json_members = {"of": quantity_name}
+    json_members |= {name: _to_json_value(getattr(certificate, name)) for name in attribute_names}
+    return {**json_members, "ended": to_plain_text(stop_reason), "label": provenance.label}
 
 
 def _convert_figure(plot: Plot) -> dict[str, Any]:

@@ -49,6 +49,8 @@ from dpcore.training.parameters import DataSource as TrainingSource
 from dpcore.training.parameters import TrainingParameters
 from tests.dpcore.test_inputs_stay import INPUTS, settings_of
 
+pytestmark = pytest.mark.usefixtures("few_subsamples")
+
 EVENTS = samples.FOLDER / "shop_events.csv"
 MEAN = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper": 100}
 

@@ -23,6 +23,8 @@ from dpcore.data import samples
 from dpcore.reply import Reply
 from tests.dpcore.test_inputs_stay import INPUTS, settings_of
 
+pytestmark = pytest.mark.usefixtures("few_subsamples")
+
 ROOT = Path(__file__).resolve().parents[2]
 EVENTS = pd.read_csv(samples.FOLDER / "shop_events.csv").assign(
     user_id=lambda table: "person-" + table["user_id"]

@@ -273,11 +273,11 @@ def _write_user_forms(
     threshold, weight_growth = users_solution.threshold, PLAIN_GROWTH
     if users_solution.user_deviations is None:
         weight_growth = mean.find_weight_growth(solution.problem, threshold)
-    code_choice = write_bound_forms(
+    offered_programs = write_bound_forms(
         0, threshold, solution.neighbours, dataset, parameters, weight_growth, clamps_users=True
     )
-    assert code_choice is not None  # The range is not empty, and the bound is above 0.
-    return code_choice.forms
+    assert offered_programs is not None  # The range is not empty, and the bound is above 0.
+    return offered_programs.forms
 
 
 def _list_release_entries(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, str]:
@@ -423,7 +423,7 @@ def write_user_weights_csv(
 def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:
     """Write programs for the best cap, the best smooth weights, and the mean over users (a bound of 1 row)."""
     threshold = solution.smooth_choice.threshold
-    code_choice = write_bound_forms(
+    offered_programs = write_bound_forms(
         solution.cap_choice.max_contributions,
         threshold,
         solution.neighbours,
@@ -433,8 +433,8 @@ def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanP
         # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
         [(words.MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
     )
-    assert code_choice is not None  # The range is not empty, and every bound is at least one row.
-    return code_choice.forms
+    assert offered_programs is not None  # The range is not empty, and every bound is at least one row.
+    return offered_programs.forms
 
 
 def write_bound_forms(

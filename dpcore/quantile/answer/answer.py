@@ -117,7 +117,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     choices_search = Search(
         "choices",
         (parameters.without(*FIELDS_NOT_SEARCHED), parameters.mechanisms),
-        partial(core.search_all, parameters, quantile_problems),
+        partial(core.search_all_bounds, parameters, quantile_problems),
         "",
         is_complete=lambda all_choices: not any(choices.is_cancelled for choices in all_choices),
         num_kept=NUM_CACHED_CHOICES,
@@ -127,7 +127,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         choices: Sequence[BoundChoices], progress: Progress, should_stop: ShouldStop
     ) -> QuantileSolution:
         """Compute the solution for the best bounds that a search found, one `BoundChoices` per mechanism."""
-        return core.compute(parameters, quantile_problems, choices)
+        return core.choose_solution(parameters, quantile_problems, choices)
 
     def compute_first_solution(choices: Sequence[BoundChoices] | None) -> QuantileSolution:
         """Compute a first solution from few subsamples: for the first of these choices, or if None from few bounds."""
