@@ -525,6 +525,7 @@ def hold_searches(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
     monkeypatch.setattr(working_set, "solve", slow)
 
 
+@pytest.mark.long
 def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.MonkeyPatch):
     best = math.sqrt(working_set.solve(make_problem()[0]).variance)
     with monkeypatch.context() as patched:
