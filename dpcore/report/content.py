@@ -29,7 +29,7 @@ from dpcore.common.text_fields import to_values
 from dpcore.common.version import VERSION
 from dpcore.common.wording import format_entered, format_number, format_percent
 from dpcore.data.column_names import escape_formula, escape_formulas_in_line
-from dpcore.data.column_roles import name_users_column
+from dpcore.data.column_roles import name_size_column, name_users_column
 from dpcore.dataset import Dataset
 from dpcore.report.markup import escape_markdown, to_plain_text
 
@@ -343,12 +343,13 @@ def _escape_formulas(column_values: npt.ArrayLike) -> npt.NDArray[Any]:
 def write_histogram(dataset: Dataset) -> str:
     """Return the text of a CSV file of how many users have how many rows, which *Data* opens.
 
-    Columns: ``size``, ``users`` with the periods that make the unit, and ``label``, which brings back the epsilon of a
-    DP release (`counting.Source.stated_release`).
+    Columns: ``size``, or the column that was added up, ``users`` with the periods that make the unit, and ``label``,
+    which brings back the epsilon of a DP release (`counting.Source.stated_release`).
     """
     histogram = dataset.histogram
+    size_name = name_size_column(dataset.contribution, dataset.value_column)
     users_name = name_users_column(dataset.periods)
-    return write_columns({"size": histogram.sizes, users_name: histogram.users}, dataset.provenance)
+    return write_columns({size_name: histogram.sizes, users_name: histogram.users}, dataset.provenance)
 
 
 JSON_SCHEMA_NAME = "sweetspot/report/1"

@@ -293,7 +293,7 @@ def build_answer(
     answer = Answer(
         headline=write_headline(solution),
         detail=write_detail(solution),
-        numbers=build_numbers(solution),
+        numbers=standard.add_own_error(build_numbers(solution), solution.bound_at_own_cap, format_number),
         caveat=CAVEAT if solution.has_personal_part else "",
         assumptions=answer_assumptions,
         disclosure=solution.disclosure,

@@ -167,7 +167,13 @@ def build_answer(
     answer = Answer(
         headline=standard.instruct_to_cap(format_count(cap, "row")),
         detail=words.write_detail(mean_solution, dataset, parameters),
-        numbers=words.build_numbers(mean_solution),
+        numbers=standard.add_own_error(
+            words.build_numbers(mean_solution),
+            None
+            if parameters.own_bound is None
+            else float(mean_solution.standard_errors(parameters.own_bound)),
+            format_number,
+        ),
         assumptions=list_assumptions(mean_solution.problem),
         disclosure=dataset.provenance,
         facts=words.build_facts(mean_solution, dataset, parameters),
@@ -237,7 +243,11 @@ def _replace_by_clamped_users(
         answer,
         headline=users.write_headline(users_solution),
         detail=users.write_user_detail(users_solution, smooth_choice, further_sentences),
-        numbers=users.build_user_numbers(users_solution, error_number_key, dataset.histogram.num_users),
+        numbers=standard.add_own_error(
+            users.build_user_numbers(users_solution, error_number_key, dataset.histogram.num_users),
+            None if own_bound is None else float(users_solution.standard_errors([float(own_bound)])[0]),
+            format_number,
+        ),
         assumptions=(*list_assumptions(users_solution.problem, Clamp.USERS), *model_assumptions),
         facts=users.build_user_facts(users_solution, problem, answer.facts, own_bound),
         proofs=(),

@@ -329,7 +329,11 @@ def build_answer(
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
-        numbers=numbers,
+        numbers=standard.add_own_error(
+            numbers,
+            None if parameters.own_bound is None else core.compute_mean_error(solution.own_outputs),
+            format_percent,
+        ),
         # A random row is a quarter of all rows off, and so the first that is not useful.
         relative_error=RelativeError(float(numbers[1].value or 0.0), "rows", limit_factor=0.5),
         assumptions=(
