@@ -139,14 +139,13 @@ class ByFile(LoadScopeScheduling):
 
 
 MANY_PAGES = (
-    "test_figures.py",
     "test_files.py",
     "test_first_screen.py",
     "test_journeys.py",
     "test_looks.py",
     "test_report.py",
 )
-"""About half of the processor time that the browser's tests take: 100 s of 190 s."""
+"""About half of the processor time that the browser's tests take."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -169,6 +168,17 @@ def fresh_streamlit_caches(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if replaces_functions:
         _clear_caches()
+
+
+@pytest.fixture(scope="module")
+def few_subsamples() -> Iterator[None]:
+    """Average a tenth of a cap's subsamples for a quantile: that says the same of words, figures and wiring."""
+    from dpcore.quantile import mechanism, rows
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mechanism, "DEFAULT_SUBSAMPLES", 40)
+        patch.setattr(rows, "MAX_SEARCH_SUBSAMPLES", 10)
+        yield
 
 
 def _clear_caches() -> None:

@@ -19,11 +19,11 @@ from importlib import resources
 import numpy as np
 
 from dpcore.answer.plot import Axis, Curve, Item, Level, Plot, Style
-from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import format_number, format_percent
 from dpcore.contributions import FloatArray
 
 
@@ -121,12 +121,12 @@ class CheckedClaim:
     Attributes:
         claim: The claim.
         holds: True if our means agree.
-        own_values: Our means by the name of a line, of the lines that decided; where a claim fails, up to the failure.
+        own_values_by_line_name: Our means, of the lines that decided; where a claim fails, up to the failure.
     """
 
     claim: Claim
     holds: bool
-    own_values: Mapping[str, FloatArray]
+    own_values_by_line_name: Mapping[str, FloatArray]
 
     @property
     def mark(self) -> str:
@@ -138,14 +138,14 @@ class CheckedClaim:
         """Write our values by line: of many lines the last ones, of long lines the first and the last number."""
         value_texts = [
             f"{line_name} {_abbreviate_values(values)}"
-            for line_name, values in list(self.own_values.items())[-MAX_LINES:]
+            for line_name, values in list(self.own_values_by_line_name.items())[-MAX_LINES:]
         ]
         return "; ".join(value_texts)
 
 
 def _abbreviate_values(values: FloatArray) -> str:
     """Write the finite values, to three digits, between slashes; of more than `MAX_VALUES` the first and the last."""
-    texts = [wording.number(float(f"{value:.3g}")) for value in values if math.isfinite(value)]
+    texts = [format_number(float(f"{value:.3g}")) for value in values if math.isfinite(value)]
     return " / ".join(texts) if len(texts) <= MAX_VALUES else f"{texts[0]} … {texts[-1]}"
 
 
@@ -256,8 +256,8 @@ class PaperFigure:
             recorded_columns = _RecordedColumns(mean_columns)
             holds = bool(claim.holds(recorded_columns))
             used_lines = [line for line in self.lines if line.key in recorded_columns.read_keys]
-            own_values = {line.name: mean_columns[line.key] for line in used_lines}
-            checked_claims.append(CheckedClaim(claim, holds, own_values))
+            own_values_by_line_name = {line.name: mean_columns[line.key] for line in used_lines}
+            checked_claims.append(CheckedClaim(claim, holds, own_values_by_line_name))
         return checked_claims
 
     def compute_largest_difference(self, figure_runs: FigureRuns) -> float | None:
@@ -364,7 +364,7 @@ def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
                 has_paper_label = True
             items.append(replace(curve, width=2.0, dash=curve_dash, symbol=curve_symbol))
     for stated_range_end in figure.stated_range or ():
-        items.append(Level(f"Paper: {wording.number(stated_range_end)}", stated_range_end))
+        items.append(Level(f"Paper: {format_number(stated_range_end)}", stated_range_end))
     return Plot(
         f"paper-{figure.key}",
         f"{figure.item_name}: {figure.title}",
@@ -384,10 +384,10 @@ def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
     if difference is None:
         return "The paper prints no numbers of this figure."
     if figure.stated_range is not None:
-        lowest_text, highest_text = (wording.number(number) for number in figure.stated_range)
-        distance_phrase = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
+        lowest_text, highest_text = (format_number(number) for number in figure.stated_range)
+        distance_phrase = f"at most {format_percent(difference)} outside" if difference > 0.0 else "within"
         return f"The paper says {lowest_text} to {highest_text}; ours lie {distance_phrase}."
-    return f"Largest difference from the paper: {wording.percent(difference)}."
+    return f"Largest difference from the paper: {format_percent(difference)}."
 
 
 def list_claims(figure: PaperFigure, figure_runs: FigureRuns) -> list[str]:
@@ -403,4 +403,4 @@ def abbreviate_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
     difference = figure.compute_largest_difference(figure_runs)
     if difference is None:
         return "no numbers printed"
-    return "within" if difference == 0.0 else wording.percent(difference)
+    return "within" if difference == 0.0 else format_percent(difference)

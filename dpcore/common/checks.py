@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import errno
 import math
 import traceback
@@ -12,7 +13,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from dpcore.common import wording
+from dpcore.common.wording import capitalise, format_digits, format_entered
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class InputProblem:
     def sentence(self) -> str:
         """Return the problem as one or two sentences, the location in front."""
         first_sentence = f"{self.location}: {self.message}" if self.location else self.message
-        first_sentence = _end_sentence(wording.capital(first_sentence))
+        first_sentence = _end_sentence(capitalise(first_sentence))
         return f"{first_sentence} {_end_sentence(self.remedy)}" if self.remedy else first_sentence
 
 
@@ -93,14 +94,14 @@ def is_full_disk(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-_PROJECT = Path(__file__).resolve().parents[2]
-_FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
+_PROJECT_FOLDER = Path(__file__).resolve().parents[2]
+_CODE_FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
 
 
 def _is_own_file(file_path: str) -> bool:
     """Return True if a file of code belongs to this project, not to a library."""
     # Other packages lie in the same folder where this one is installed, and so does the environment in a checkout.
-    return any(Path(file_path).is_relative_to(_PROJECT / folder_name) for folder_name in _FOLDERS)
+    return any(Path(file_path).is_relative_to(_PROJECT_FOLDER / folder_name) for folder_name in _CODE_FOLDERS)
 
 
 def describe_error(error: Exception) -> tuple[InputProblem, ...]:
@@ -146,11 +147,12 @@ VALUE_BOUND_RANGE = (1e-9, 1e9)
 
 
 def quote(value: object) -> str:
-    """Return a value as a short text for a sentence, at most 40 characters."""
+    """Return a value as a short text for a sentence, at most 40 characters; of an option that is its value."""
     try:
-        value_text = repr(value)
+        # A table's repr has several lines.
+        value_text = " ".join(repr(value.value if isinstance(value, enum.Enum) else value).splitlines())
         if isinstance(value, float) and math.isfinite(value) and "e" in value_text:
-            value_text = wording.digits(value)
+            value_text = format_digits(value)
     except ValueError:  # Python refuses to print whole numbers of more than 4,300 digits.
         return "a number of thousands of digits"
     return value_text if len(value_text) <= 40 else value_text[:37] + "..."
@@ -253,7 +255,7 @@ class Problems:
         (lower_name, lower), (upper_name, upper) = arguments.items()
         if _as_float(lower) < _as_float(upper):
             return True
-        received_text = " and ".join(wording.entered(_as_float(range_end)) for range_end in (lower, upper))
+        received_text = " and ".join(format_entered(_as_float(range_end)) for range_end in (lower, upper))
         self.add(f"{lower_name} must lie below {upper_name}; got {received_text}")
         return False
 
@@ -297,7 +299,7 @@ class Problems:
         for argument_name, argument in arguments.items():
             float_argument = _as_float(argument)
             if not (math.isfinite(float_argument) and is_valid(float_argument)):
-                requirement_text = requirement_format.format(*map(wording.entered, limits))
+                requirement_text = requirement_format.format(*map(format_entered, limits))
                 self.add(f"{argument_name} must {requirement_text}; got {quote(argument)}")
                 are_valid = False
         return are_valid

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcore.common import wording
-from dpcore.common.checks import InvalidInput, Problems, refuse
+from dpcore.common.checks import InvalidInput, Problems, quote, refuse
+from dpcore.common.wording import format_count
 from dpcore.contributions import IntArray
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
             names[column_index] += "'"
     if unnamed_indices and len(unnamed_indices) < len(names):
         noun_forms = "column without a name is", "columns without a name are"
-        subject_text = wording.counted(len(unnamed_indices), *noun_forms)
+        subject_text = format_count(len(unnamed_indices), *noun_forms)
         ending_text = " and so on" if len(unnamed_indices) > 1 else ""
         notes.append(f'{subject_text} called "{names[unnamed_indices[0]]}"{ending_text}.')
     return names
@@ -257,7 +257,7 @@ def refuse_wrong_names(**arguments: object) -> None:
             may_be_list = argument_name not in ("value", "label", "date") and not isinstance(argument, str)
             column_names = argument if may_be_list and isinstance(argument, Iterable) else [argument]
             if argument is not None and not all(isinstance(column_name, str) for column_name in column_names):
-                problems.add(f"{argument_name} must be the name of a column; got {str(argument)[:40]!r}")
+                problems.add(f"{argument_name} must be the name of a column; got {quote(argument)}")
 
 
 def refuse_missing(problems: Problems, columns: Sequence[str], named_columns: Sequence[str]) -> None:

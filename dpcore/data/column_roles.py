@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpcore.common import wording
-from dpcore.common.checks import InputProblem, Problems
+from dpcore.common.checks import InputProblem, Problems, quote
+from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.periods import Periods
@@ -114,7 +114,7 @@ class Roles:
         is_number = isinstance(missing, int | float) and not isinstance(missing, bool)
         with Problems() as problems:
             if missing not in (None, DROP) and not (is_number and math.isfinite(float(missing or 0.0))):
-                problems.add(f'missing must be "{DROP}" or a finite number; got {str(missing)[:40]!r}')
+                problems.add(f'missing must be "{DROP}" or a finite number; got {quote(missing)}')
             elif missing is not None and value_column is None:
                 problems.add("missing is about the cells of values", "", "Name their column: value=…")
             if yes is not None and (not isinstance(yes, str) or not yes.strip() or value_column is None):
@@ -180,6 +180,11 @@ _UNITS_PATTERN = re.compile(r"users, ([0-9]{4}-.+?) of (.+)")
 """The name of the numbers of users in a written histogram whose unit is a user in a period: span and date column."""
 
 
+def name_size_column(contribution: Contribution, value_column: str) -> str:
+    """Return the name of the sizes in a written histogram, from which the column can be read whose totals they are."""
+    return f"{TOTALS_PREFIX}{value_column}" if contribution is Contribution.TOTAL and value_column else "size"
+
+
 def name_users_column(periods: Periods | None) -> str:
     """Return the name of the numbers of users in a written histogram, from which its unit can be read."""
     return "users" if periods is None or periods.is_filter else f"users, {periods.span} of {periods.column}"
@@ -229,7 +234,7 @@ def explain_roles(roles: Roles) -> str:
         columns_by_role = {"contribution": roles.contribution.value, **columns_by_role}
     role_phrases = [f"{role} = {column_name}" for role, column_name in columns_by_role.items()]
     if roles.missing_rule is not None:
-        rule_text = "row left out" if roles.drops_missing else wording.number(roles.missing_constant or 0.0)
+        rule_text = "row left out" if roles.drops_missing else format_number(roles.missing_constant or 0.0)
         role_phrases.append(f"missing value = {rule_text}")
     if roles.is_share:
         role_phrases.append("value is yes or no")
@@ -302,7 +307,7 @@ def refuse_wrong_columns(
 
 FEW_USERS = 20
 """Below this number of users a question to the person says that they may be no people."""
-_MANY_SINGLE_SHARE = 0.95
+_MIN_SINGLE_ROW_SHARE = 0.95
 
 
 def write_user_hint(roles: Roles, table_columns: Sequence[str], histogram: ContributionHistogram) -> str:
@@ -322,5 +327,5 @@ def write_user_hint(roles: Roles, table_columns: Sequence[str], histogram: Contr
         return f"Every user has exactly one contribution: {question_text}"
     if num_users < FEW_USERS:
         return f"There are only {num_users} users: {question_text}"
-    is_mostly_single = num_single_row_users >= _MANY_SINGLE_SHARE * num_users
+    is_mostly_single = num_single_row_users >= _MIN_SINGLE_ROW_SHARE * num_users
     return f"Nearly every user has one contribution: {question_text}" if is_mostly_single else ""

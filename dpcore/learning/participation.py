@@ -19,9 +19,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import format_entered
 from dpcore.contributions import FloatArray, SumsAtBounds
 from dpcore.learning.bias_bounds import CapStatistics
 
@@ -82,7 +82,7 @@ class PowerLaw:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
         return self._sum_zeta_from(np.asarray(user_numbers, dtype=np.float64) + 1.0) / self.normaliser
 
-    def users_above(self, shares: npt.ArrayLike) -> FloatArray:
+    def count_users_above(self, shares: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
         h = np.asarray(shares, dtype=np.float64)
         user_counts = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
@@ -90,8 +90,8 @@ class PowerLaw:
         user_counts = np.where(
             self.compute_probabilities(user_counts + 1.0) > h, user_counts + 1.0, user_counts
         )
-        is_above = self.compute_probabilities(np.maximum(user_counts, 1.0)) > h
-        return np.asarray(np.where((user_counts > 0.0) & ~is_above, user_counts - 1.0, user_counts))
+        above_mask = self.compute_probabilities(np.maximum(user_counts, 1.0)) > h
+        return np.asarray(np.where((user_counts > 0.0) & ~above_mask, user_counts - 1.0, user_counts))
 
     def compute_uncapped_mass(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum of p_j over users with p_j <= tau_0, by Hurwitz zeta.
@@ -101,7 +101,7 @@ class PowerLaw:
 
         Source: Amin et al. 2019, figure 2.
         """
-        return self.compute_tail_mass(self.users_above(fractions))
+        return self.compute_tail_mass(self.count_users_above(fractions))
 
     def compute_kept_share(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum over j of min(p_j, tau_0), to which n_tau / n tends as n grows.
@@ -111,7 +111,7 @@ class PowerLaw:
         Source: Amin et al. 2019, proposition 5, Q(tau_0).
         """
         tau_0 = np.asarray(fractions, dtype=np.float64)
-        num_users_above = self.users_above(tau_0)
+        num_users_above = self.count_users_above(tau_0)
         return np.asarray(self.compute_tail_mass(num_users_above) + tau_0 * num_users_above)
 
     def compute_sums_at(self, shares: npt.ArrayLike) -> SumsAtBounds:
@@ -119,7 +119,7 @@ class PowerLaw:
 
         The counterpart of `ContributionHistogram.compute_sums_at` in shares; ``rows_at_or_below`` is a mass.
         """
-        num_users_above = self.users_above(shares)
+        num_users_above = self.count_users_above(shares)
         inverse_sums = np.asarray(self.normaliser * self._sum_powers(num_users_above))
         return SumsAtBounds(self.compute_tail_mass(num_users_above), num_users_above, inverse_sums)
 
@@ -155,7 +155,7 @@ def check_fractions(fractions: npt.ArrayLike) -> FloatArray:
     """
     tau_0 = np.asarray(fractions, dtype=np.float64)
     if not np.all((tau_0 >= FRACTION_RANGE[0]) & (tau_0 <= FRACTION_RANGE[1])):
-        smallest_fraction_text, largest_fraction_text = (wording.entered(limit) for limit in FRACTION_RANGE)
+        smallest_fraction_text, largest_fraction_text = (format_entered(limit) for limit in FRACTION_RANGE)
         raise refuse(f"tau_0 must lie between {smallest_fraction_text} and {largest_fraction_text}")
     return tau_0
 
@@ -196,15 +196,15 @@ def _compute_binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[Flo
         # Chernoff: either tail is at most exp(-exponent) on its side of the mean.
         positive_means = np.where(mean_rows > 0.0, mean_rows, np.finfo(float).tiny)
         chernoff_exponents = tau * np.log(tau / positive_means) - tau + mean_rows
-    is_decided = chernoff_exponents > SURELY_DECIDED_EXPONENT
-    is_surely_capped = is_decided & (mean_rows > tau)
-    is_surely_uncapped = (is_decided & (mean_rows <= tau)) | (tau >= n)
-    kept_rows = np.where(is_surely_capped, tau, mean_rows)
-    excess_rows = np.where(is_surely_capped, mean_rows - tau, 0.0)
-    capped_probabilities = np.where(is_surely_capped, 1.0, 0.0)
-    is_undecided = ~(is_surely_capped | is_surely_uncapped)
-    if is_undecided.any():
-        q, undecided_caps, m = p[is_undecided], tau[is_undecided], mean_rows[is_undecided]
+    decided_mask = chernoff_exponents > SURELY_DECIDED_EXPONENT
+    surely_capped_mask = decided_mask & (mean_rows > tau)
+    surely_uncapped_mask = (decided_mask & (mean_rows <= tau)) | (tau >= n)
+    kept_rows = np.where(surely_capped_mask, tau, mean_rows)
+    excess_rows = np.where(surely_capped_mask, mean_rows - tau, 0.0)
+    capped_probabilities = np.where(surely_capped_mask, 1.0, 0.0)
+    undecided_mask = ~(surely_capped_mask | surely_uncapped_mask)
+    if undecided_mask.any():
+        q, undecided_caps, m = p[undecided_mask], tau[undecided_mask], mean_rows[undecided_mask]
         t = np.floor(undecided_caps)
         rows_beyond_cap = n - t
         exceed_probabilities = betainc(t + 1.0, rows_beyond_cap, q)
@@ -212,9 +212,9 @@ def _compute_binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[Flo
         upper_probabilities = betainc(t, rows_beyond_cap, q)
         lower_probabilities = betainc(rows_beyond_cap, t, 1.0 - q)
         capped_rows = undecided_caps * exceed_probabilities
-        kept_rows[is_undecided] = m * lower_probabilities + capped_rows
-        excess_rows[is_undecided] = np.maximum(m * upper_probabilities - capped_rows, 0.0)
-        capped_probabilities[is_undecided] = exceed_probabilities
+        kept_rows[undecided_mask] = m * lower_probabilities + capped_rows
+        excess_rows[undecided_mask] = np.maximum(m * upper_probabilities - capped_rows, 0.0)
+        capped_probabilities[undecided_mask] = exceed_probabilities
     return kept_rows, excess_rows, capped_probabilities
 
 
@@ -357,8 +357,8 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
     while num_missing:
         # 1 - random() is never 0, of which there is no such power.
         proposals = np.rint((last_head_user + 0.5) * (1.0 - rng.random(num_missing)) ** (-1.0 / law.alpha))
-        is_accepted = rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposals / proposals) < 1.0
-        tail_users = np.concatenate((tail_users, proposals[is_accepted]))
+        accepted_mask = rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposals / proposals) < 1.0
+        tail_users = np.concatenate((tail_users, proposals[accepted_mask]))
         num_missing = int(row_counts[-1]) - tail_users.size
     tail_row_counts = np.unique(tail_users, return_counts=True)[1]
     head_row_counts = row_counts[:-1]

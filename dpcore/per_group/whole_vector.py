@@ -199,15 +199,15 @@ class _Cap(_Vectors):
 
     def _keep_sorted(self, max_norm: float) -> FloatArray:
         """Return the kept part of every amount under the cap, in the order of users and amounts."""
-        is_uncut = self.norms_at_amounts <= max_norm
+        uncut_mask = self.norms_at_amounts <= max_norm
         # lambda solves P + (k - j) lambda^q = T^q, with P the sum of powers of the j smallest amounts, which are not
         # cut. P is summed per user, so that the norm is at most T despite rounding in `norms_at_amounts`.
-        uncut_powers = np.add.reduceat(np.where(is_uncut, self.amount_powers, 0.0), self.user_starts)
-        num_cut = self.groups_per_user - np.add.reduceat(is_uncut.astype(np.int64), self.user_starts)
+        uncut_powers = np.add.reduceat(np.where(uncut_mask, self.amount_powers, 0.0), self.user_starts)
+        num_cut = self.groups_per_user - np.add.reduceat(uncut_mask.astype(np.int64), self.user_starts)
         max_power = max_norm**2 if self.is_squared else max_norm
         rest_powers = np.maximum(max_power - uncut_powers, 0.0)
         cut_levels = np.repeat(self.take_root(rest_powers / np.maximum(num_cut, 1)), self.groups_per_user)
-        return np.where(is_uncut, self.amounts, np.minimum(self.amounts, cut_levels))
+        return np.where(uncut_mask, self.amounts, np.minimum(self.amounts, cut_levels))
 
     def keep(self, max_norm: float) -> FloatArray:
         """Return the kept part of every pair's amount, in the order of the problem's pairs."""
@@ -221,7 +221,7 @@ class _Cap(_Vectors):
         return np.bincount(self.groups, lost_amounts, self.problem.pairs.num_entries).astype(np.float64)
 
 
-def best_radial(problem: PerGroupProblem) -> VectorChoice:
+def find_best_radial(problem: PerGroupProblem) -> VectorChoice:
     """Return the best T of the radial rule, exactly.
 
     |bias| of each group is convex and at least 0, noise linear in T; every objective is convex and rising in both, so
@@ -305,7 +305,7 @@ def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, flo
     return objective_value, -math.inf
 
 
-def best_cap(
+def find_best_cap(
     problem: PerGroupProblem,
     *,
     tolerance: float = SEARCH_TOLERANCE,

@@ -8,7 +8,7 @@ property of a line. A quantile has no such form; `RankCurve` says so.
 Whole noise of users and rows has a little less variance than beta v, and alpha plus that variance is convex in v
 instead: chords then lie above by at most ``bulge`` (b / a - 1)^2 / 8 between v = a and b.
 
-Every `LineCurve` finds its best bounds at v > 0, infinite for no budget at all (`find_best`). If ``is_concave``, chords
+Every `LineCurve` finds its best bounds at v > 0, infinite without a budget (`find_optimum`). If ``is_concave``, chords
 in v lie below it, but for what ``bulge`` says. A proof covers all bounds of its kind if ``has_all_bounds``, else only
 the candidates. ``floor`` is its squared error without any noise.
 """
@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import DrawnNoise
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.contributions import FloatArray, build_log_grid
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total.nonnegative import round_to_few_digits
 
@@ -63,7 +63,7 @@ def compute_noise_variance(noise_scale_variance: FloatArray, whole_noise: NoiseK
     if whole_noise is None:
         return noise_scale_variance
     with np.errstate(divide="ignore"):
-        return DrawnNoise(whole_noise, 1.0, True).variance(
+        return DrawnNoise(whole_noise, 1.0, True).compute_variance(
             np.sqrt(noise_scale_variance / whole_noise.unit_variance)
         )
 
@@ -121,10 +121,10 @@ class TotalCurve:
         """
         totals = self.amounts.values
         with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = self.amounts.users_above(totals) * self.amounts.excess(totals) / totals
+            slopes = self.amounts.count_users_above(totals) * self.amounts.sum_excess(totals) / totals
         return np.asarray(np.where(totals > 0.0, slopes, np.inf))
 
-    def find_best(self, v: npt.ArrayLike) -> CurveOptimum:
+    def find_optimum(self, v: npt.ArrayLike) -> CurveOptimum:
         """Find the best bound T at each v; a whole one if `is_integer` or if noise is whole.
 
         With whole noise it is the best of those near the best bound for real noise.
@@ -136,7 +136,7 @@ class TotalCurve:
         piece_indices = np.searchsorted(-self._bias_slopes, -scaled_v, side="left")
         piece_indices = np.minimum(piece_indices, distinct_totals.size - 1)
         left_ends = np.where(piece_indices > 0, distinct_totals[piece_indices - 1], 0.0)
-        num_above, sum_above = self.amounts.users_above(left_ends), self.amounts.sum_above(left_ends)
+        num_above, sum_above = self.amounts.count_users_above(left_ends), self.amounts.sum_above(left_ends)
         with np.errstate(invalid="ignore"):
             # On a piece the error is (sum above - users T)^2 + k T^2.
             bounds = num_above * sum_above / (num_above**2 + scaled_v)
@@ -146,10 +146,10 @@ class TotalCurve:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
             bounds_below, bounds_above = np.floor(bounds), np.ceil(bounds)
-            is_floor_better = self._compute_real_square_error(
-                bounds_below, v
-            ) <= self._compute_real_square_error(bounds_above, v)
-            bounds = np.where(is_floor_better, bounds_below, bounds_above)
+            floor_mask = self._compute_real_square_error(bounds_below, v) <= self._compute_real_square_error(
+                bounds_above, v
+            )
+            bounds = np.where(floor_mask, bounds_below, bounds_above)
         if self.whole_noise is not None:
             bounds = self._search_around(bounds, v)
         noise_slopes = _find_slope(self.unit_variance * bounds**2, v, self.whole_noise)
@@ -188,11 +188,11 @@ class TotalCurve:
     def _compute_square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v."""
         beta = np.broadcast_to(self.unit_variance * bounds**2, np.broadcast_shapes(bounds.shape, v.shape))
-        return _evaluate(self.amounts.excess(bounds) ** 2, beta, v, self.whole_noise)
+        return _evaluate(self.amounts.sum_excess(bounds) ** 2, beta, v, self.whole_noise)
 
     def _compute_real_square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v, with noise of real numbers."""
-        return _evaluate(self.amounts.excess(bounds) ** 2, self.unit_variance * bounds**2, v)
+        return _evaluate(self.amounts.sum_excess(bounds) ** 2, self.unit_variance * bounds**2, v)
 
 
 class BoundCurve:
@@ -236,10 +236,10 @@ class BoundCurve:
             # before the next does: only at corners of the lower hull of (beta, alpha) is that so. A corner is better
             # than any mix of two others, so none is dropped, whatever is dropped at the same time.
             crossings = -np.diff(alpha[kept_indices]) / np.diff(beta[kept_indices])
-            is_corner = np.r_[True, crossings[:-1] > crossings[1:], True][: kept_indices.size]
-            if is_corner.all():
+            corner_mask = np.r_[True, crossings[:-1] > crossings[1:], True][: kept_indices.size]
+            if corner_mask.all():
                 break
-            kept_indices = kept_indices[is_corner]
+            kept_indices = kept_indices[corner_mask]
         self._crossings = crossings
         if whole_noise is not None:
             # Under whole noise no bound is best that exceeds the hull by more than `MAX_VARIANCE_SAVED` at every v. The
@@ -259,7 +259,7 @@ class BoundCurve:
         """Return the least squared error of any bound without noise."""
         return float(self._alpha[-1])
 
-    def find_best(self, v: npt.ArrayLike) -> CurveOptimum:
+    def find_optimum(self, v: npt.ArrayLike) -> CurveOptimum:
         """Find the best bound at each v, with its squared error and slope.
 
         With real noise it is a corner of the lower convex hull of the errors. With whole noise all bounds near the
@@ -282,7 +282,7 @@ class BoundCurve:
     @cached_property
     def release_ratios(self) -> FloatArray:
         """Return the squared error of releases over alpha + beta v, at `RELEASE_VS`."""
-        return measure_squared_errors(self, RELEASE_VS) / self.find_best(RELEASE_VS).squared_errors
+        return measure_squared_errors(self, RELEASE_VS) / self.find_optimum(RELEASE_VS).squared_errors
 
 
 RELEASE_VS = np.geomspace(1e-8, 1e18, 120)
@@ -327,7 +327,7 @@ class RankCurve:
         )
         return np.asarray(grid_positions)
 
-    def find_best(self, v: npt.ArrayLike) -> CurveOptimum:
+    def find_optimum(self, v: npt.ArrayLike) -> CurveOptimum:
         """Find the best bound at each v, with the least squared error and its slope.
 
         Errors are interpolated on the grid of v; beyond the grid, that of its end counts.
@@ -355,17 +355,17 @@ LineCurve = TotalCurve | BoundCurve | RankCurve
 
 def measure_squared_errors(curve: LineCurve, v: FloatArray) -> FloatArray:
     """Return the squared errors of the releases at each v, under the bounds that are best by the curve."""
-    optimum = curve.find_best(v)
+    optimum = curve.find_optimum(v)
     if not isinstance(curve, BoundCurve) or curve.measure_release is None:
         return optimum.squared_errors
-    is_finite, squared_errors = np.isfinite(v), optimum.squared_errors.copy()
-    squared_errors[is_finite] = curve.measure_release(optimum.bounds[is_finite], v[is_finite])
+    finite_mask, squared_errors = np.isfinite(v), optimum.squared_errors.copy()
+    squared_errors[finite_mask] = curve.measure_release(optimum.bounds[finite_mask], v[finite_mask])
     return squared_errors
 
 
 def estimate_squared_errors(curve: LineCurve, v: FloatArray) -> FloatArray:
     """Estimate what `measure_squared_errors` returns, for searches that ask often: read between `RELEASE_VS`."""
-    squared_errors = curve.find_best(v).squared_errors
+    squared_errors = curve.find_optimum(v).squared_errors
     if not isinstance(curve, BoundCurve) or curve.measure_release is None:
         return squared_errors
     log_ratios = np.interp(np.log(v), np.log(RELEASE_VS), np.log(curve.release_ratios))
@@ -379,7 +379,7 @@ def list_caps(max_size: int, max_num_bounds: int = 2048) -> tuple[FloatArray, bo
     """
     if max_size <= max_num_bounds:
         return np.arange(1.0, max_size + 1.0), True
-    return np.unique(np.round(log_spaced(1.0, float(max_size), max_num_bounds))), False
+    return np.unique(np.round(build_log_grid(1.0, float(max_size), max_num_bounds))), False
 
 
 def round_bounds(bounds: npt.ArrayLike) -> FloatArray:

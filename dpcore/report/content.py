@@ -23,13 +23,13 @@ from dpcore.answer.answer import Answer, Proof, build_verdict_entries
 from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import list_plots
-from dpcore.common import wording
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure, Provenance
 from dpcore.common.strict_json import write_document
 from dpcore.common.text_fields import to_values
 from dpcore.common.version import VERSION
+from dpcore.common.wording import format_entered, format_number, format_percent
 from dpcore.data.column_names import escape_formula, escape_formulas_in_line
-from dpcore.data.column_roles import name_users_column
+from dpcore.data.column_roles import name_size_column, name_users_column
 from dpcore.dataset import Dataset
 from dpcore.report.markup import escape_markdown, to_plain_text
 
@@ -169,9 +169,9 @@ def format_setting(setting_value: Any) -> str:
     if isinstance(setting_value, bool):
         return "yes" if setting_value else "no"
     if isinstance(setting_value, int):
-        return wording.number(setting_value)
+        return format_number(setting_value)
     if isinstance(setting_value, float):
-        return escape_markdown(wording.entered(setting_value))
+        return escape_markdown(format_entered(setting_value))
     return escape_markdown(str(setting_value))
 
 
@@ -223,7 +223,7 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
 
     No user is named, and the only single size is the largest.
     """
-    histogram_summary = dataset.histogram.summary()
+    histogram_summary = dataset.histogram.summarise()
     texts_by_name = {"Data": dataset.name, "Where from": dataset.source}
     if dataset.privacy_unit:
         texts_by_name["A user is"] = ", ".join(dataset.privacy_unit)
@@ -253,8 +253,8 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
             build_line(line_name, escape_markdown(line_text))
             for line_name, line_text in texts_by_name.items()
         ),
-        *(build_line(line_name, wording.number(count), count) for line_name, count in counts_by_name.items()),
-        build_line(HEAVIEST_SHARE, wording.percent(heaviest_share), heaviest_share),
+        *(build_line(line_name, format_number(count), count) for line_name, count in counts_by_name.items()),
+        build_line(HEAVIEST_SHARE, format_percent(heaviest_share), heaviest_share),
         build_line("Gini coefficient", f"{gini:.2f}", gini, "0: all alike; 1: one user has everything"),
     )
 
@@ -343,12 +343,13 @@ def _escape_formulas(column_values: npt.ArrayLike) -> npt.NDArray[Any]:
 def write_histogram(dataset: Dataset) -> str:
     """Return the text of a CSV file of how many users have how many rows, which *Data* opens.
 
-    Columns: ``size``, ``users`` with the periods that make the unit, and ``label``, which brings back the epsilon of a
-    DP release (`counting.Source.stated_release`).
+    Columns: ``size``, or the column that was added up, ``users`` with the periods that make the unit, and ``label``,
+    which brings back the epsilon of a DP release (`counting.Source.stated_release`).
     """
     histogram = dataset.histogram
+    size_name = name_size_column(dataset.contribution, dataset.value_column)
     users_name = name_users_column(dataset.periods)
-    return write_columns({"size": histogram.sizes, users_name: histogram.users}, dataset.provenance)
+    return write_columns({size_name: histogram.sizes, users_name: histogram.users}, dataset.provenance)
 
 
 JSON_SCHEMA_NAME = "sweetspot/report/1"
@@ -389,10 +390,10 @@ def write_report_json(report: Report, created_at: datetime) -> str:
 def _convert_line(line: Line) -> dict[str, Any]:
     """Convert a line to a JSON object of plain texts."""
     markdown_by_key = {"name": line.name, "value": line.value_text, "note": line.note, "help": line.help}
-    json_object: dict[str, Any] = {key: to_plain_text(text) for key, text in markdown_by_key.items() if text}
+    json_members: dict[str, Any] = {key: to_plain_text(text) for key, text in markdown_by_key.items() if text}
     if line.number is not None:
-        json_object["number"] = _to_json_value(line.number)
-    return {**json_object, "label": line.shown_label}
+        json_members["number"] = _to_json_value(line.number)
+    return {**json_members, "label": line.shown_label}
 
 
 def _convert_answer(answer_title: str, answer: Answer) -> dict[str, Any]:
@@ -414,9 +415,9 @@ def _convert_proof(proof: Proof, provenance: Provenance) -> dict[str, Any]:
     """Convert a proof to a JSON object with the label of its data."""
     quantity_name, certificate, stop_reason = proof
     attribute_names = "value", "lower_bound", "relative_gap", "argument", "sentence"
-    json_object = {"of": quantity_name}
-    json_object |= {name: _to_json_value(getattr(certificate, name)) for name in attribute_names}
-    return {**json_object, "ended": to_plain_text(stop_reason), "label": provenance.label}
+    json_members = {"of": quantity_name}
+    json_members |= {name: _to_json_value(getattr(certificate, name)) for name in attribute_names}
+    return {**json_members, "ended": to_plain_text(stop_reason), "label": provenance.label}
 
 
 def _convert_figure(plot: Plot) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def train_bassily(
         θ, shape (num_features, runs), the last iterate.
     """
     num_users, num_features, num_runs = rows.num_users, rows.num_features, len(run_numbers)
-    weight_sum = float(rows.histogram.kept_rows(cell.bound))
+    weight_sum = float(rows.histogram.count_kept_rows(cell.bound))
     # No user has more rows than the largest: a bound above that changes nothing.
     lipschitz = min(cell.bound, float(rows.sizes.max())) / weight_sum
     sigma = compute_noise_scale(num_users, lipschitz, epsilon)
@@ -170,8 +170,8 @@ def compute_losses(
         row_losses = LossKind.LOGISTIC.evaluate(rows.signed_features @ theta)
         row_weights = np.full_like(row_losses, 1.0 / rows.num_rows)
         if cell.method is Method.CAP:
-            is_kept = draw_ranks(rows, seed, range(NUM_RUNS)) < cell.bound
-            row_weights = is_kept / is_kept.sum(axis=0)
+            kept_mask = draw_ranks(rows, seed, range(NUM_RUNS)) < cell.bound
+            row_weights = kept_mask / kept_mask.sum(axis=0)
         loss_by_line_key[f"{method_name}_{epsilon}"] = float((row_losses * row_weights).sum(axis=0).mean())
     return loss_by_line_key
 

@@ -48,7 +48,7 @@ class Side:
     TRAINED, HELD_OUT = 0, 1
 
 
-Split = tuple[ClassifierRows, ClassifierRows]
+SplitRows = tuple[ClassifierRows, ClassifierRows]
 """The rows of the users to train on, and of the users held out."""
 
 
@@ -68,7 +68,7 @@ class Experiment:
         InvalidInput: No cells, or ``num_runs`` or ``seed`` out of range.
     """
 
-    splits: tuple[Split, ...]
+    splits: tuple[SplitRows, ...]
     mechanism: Mechanism
     cells: tuple[Cell, ...]
     num_runs: int = 50
@@ -92,9 +92,9 @@ class Experiment:
         """Return the rows of the users held out in the first split."""
         return self.splits[0][1]
 
-    def make_empty_table(self) -> Table:
+    def make_empty_table(self) -> RunTable:
         """Make the table before the first run: every score is NaN."""
-        return Table(self, np.full((len(self.cells), self.num_runs, 2, *SCORE_SHAPE), np.nan))
+        return RunTable(self, np.full((len(self.cells), self.num_runs, 2, *SCORE_SHAPE), np.nan))
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -128,7 +128,7 @@ def make_first_look(experiment: Experiment) -> Experiment | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RunTable:
     """Scores of every run.
 
     Attributes:
@@ -222,22 +222,22 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
     Source: Nadeau and Bengio 2003, Inference for the generalization error, equation 7, for the correction.
     """
     num_splits = len(experiment.splits)
-    is_done = np.isfinite(run_values)
-    num_finished_runs = is_done.sum(axis=-1)
+    finished_mask = np.isfinite(run_values)
+    num_finished_runs = finished_mask.sum(axis=-1)
     # The mean of the runs on each split; NaN where there is none.
     values_per_split = [run_values[..., i::num_splits] for i in range(num_splits)]
     split_means = np.stack([summarise_runs(x, axis=-1).means for x in values_per_split], axis=-1)
     # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
     # splits differ, which is the uncertainty about users; a run that is not done has the residual 0.
     split_indices = np.arange(run_values.shape[-1]) % num_splits
-    residuals = np.where(is_done, run_values - split_means[..., split_indices], 0.0)
+    residuals = np.where(finished_mask, run_values - split_means[..., split_indices], 0.0)
     num_finished_splits = np.isfinite(split_means).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         # Each mean of a split takes one degree of freedom.
         degrees_of_freedom = np.maximum(num_finished_runs - num_finished_splits, 0)
         residual_variances = (residuals * residuals).sum(axis=-1) / degrees_of_freedom
         noise_stds = np.sqrt(np.where(degrees_of_freedom > 0, residual_variances, np.nan))
-        mean_values = np.where(is_done, run_values, 0.0).sum(axis=-1) / num_finished_runs
+        mean_values = np.where(finished_mask, run_values, 0.0).sum(axis=-1) / num_finished_runs
         # Step 2: other users, from the means of the splits. Invariant: the width uses nothing but these means and the
         # ratio of users, so that more runs on the same splits make it no smaller than the users allow.
         split_mean_summary = summarise_runs(split_means, axis=-1)
@@ -275,7 +275,7 @@ class ReferenceScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """Scores of the models that the table is compared with, each of shape (splits, 2, 2, 2) as in `Table.scores`.
+    """Scores of the models that the table is compared with, each of shape (splits, 2, 2, 2) as in `RunTable.scores`.
 
     Attributes:
         certificate: That of the model without privacy, on the first split.
@@ -349,12 +349,12 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
 
 
 def fill_table(
-    table: Table,
+    table: RunTable,
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    on_update: Callable[[Table], None] | None = None,
-) -> Table:
+    on_update: Callable[[RunTable], None] | None = None,
+) -> RunTable:
     """Make the runs that a table lacks, and return a copy of the table with them.
 
     After a stop, the copy has the runs that were made until then. With ``on_update``, all cells get their first
@@ -394,8 +394,8 @@ def fill_table(
             or next_batch[1][0] > run_numbers[0]
         )
         if on_update is not None and is_last_of_method:
-            on_update(Table(experiment, scores.copy()))
-    return Table(experiment, scores)
+            on_update(RunTable(experiment, scores.copy()))
+    return RunTable(experiment, scores)
 
 
 Batch = tuple[list[int], tuple[int, ...]]
@@ -407,7 +407,7 @@ def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_
 
     Args:
         experiment: The cells and splits.
-        scores: As `Table.scores`, NaN where a run is missing.
+        scores: As `RunTable.scores`, NaN where a run is missing.
         first_batch_size: Most runs in a batch of the first runs.
     """
     # Step 1: cut the runs into intervals, a small one first, so that a whole curve is shown soon, and then large ones,
@@ -425,8 +425,8 @@ def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_
     for first_run, stop_run in itertools.pairwise(run_interval_ends):
         for method in Method:
             for cell_index, cell in enumerate(experiment.cells):
-                is_missing = np.isnan(scores[cell_index, first_run:stop_run, 0, 0, 0])
-                missing_runs = tuple((np.flatnonzero(is_missing) + first_run).tolist())
+                missing_mask = np.isnan(scores[cell_index, first_run:stop_run, 0, 0, 0])
+                missing_runs = tuple((np.flatnonzero(missing_mask) + first_run).tolist())
                 if cell.method is not method or not missing_runs:
                     continue
                 if batches and _can_join(experiment, batches[-1], cell_index, missing_runs):
@@ -464,27 +464,31 @@ def _fill_batch(
 ) -> bool:
     """Train the missing runs of some cells and write their scores into ``scores``; return False if it was stopped.
 
-    ``scores`` has the shape of `Table.scores`. Cells of output perturbation come one at a time.
+    ``scores`` has the shape of `RunTable.scores`. Cells of output perturbation come one at a time.
     """
     splits, mechanism, seed = experiment.splits, experiment.mechanism, experiment.seed
     cells = [experiment.cells[cell_index] for cell_index in cell_indices]
     for split_index, (train_rows, test_rows) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
-        run_subset = tuple(
+        run_numbers_of_split = tuple(
             run_number for run_number in run_numbers if run_number % len(splits) == split_index
         )
-        if not run_subset:
+        if not run_numbers_of_split:
             continue
         if cells[0].method is Method.OUTPUT:
-            theta = optimum.perturb_minimiser(train_rows, mechanism, cells[0], seed, run_subset, should_stop)
+            theta = optimum.perturb_minimiser(
+                train_rows, mechanism, cells[0], seed, run_numbers_of_split, should_stop
+            )
         else:
             is_cap = cells[0].method is Method.CAP
-            ranks = draw_ranks_once(train_rows, seed, run_subset) if is_cap else None
-            theta = descent.train_cells(train_rows, mechanism, cells, seed, run_subset, ranks, should_stop)
+            ranks = draw_ranks_once(train_rows, seed, run_numbers_of_split) if is_cap else None
+            theta = descent.train_cells(
+                train_rows, mechanism, cells, seed, run_numbers_of_split, ranks, should_stop
+            )
         if theta is None:
             return False
-        score_positions = np.array(cell_indices)[:, None], np.array(run_subset)
+        score_positions = np.array(cell_indices)[:, None], np.array(run_numbers_of_split)
         for side_index, side_rows in enumerate((train_rows, test_rows)):
             model_scores = score_models(side_rows, mechanism.loss, theta)
             scores[*score_positions, side_index] = model_scores.reshape(len(cells), -1, *SCORE_SHAPE)

@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 
 from dpcore.answer.against import MAX_CACHED_EPSILONS, BoundComparison, MethodComparison
-from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.wording import capitalise, format_number
 from dpcore.contributions import FloatArray
 from dpcore.data_owners import bounds, regimes
 from dpcore.data_owners.bounds import (
@@ -222,13 +222,13 @@ def _compare_settings(collaboration: Collaboration, provenance: Provenance) -> M
     if collaboration.personal == 0.0:
         crossing_epsilon_by_name = {"joint or full privacy": crossing_epsilon_by_name["joint privacy"]}
     crossings_phrase = " and ".join(
-        f"with {part_name} above ε = {wording.number(epsilon)}"
+        f"with {part_name} above ε = {format_number(epsilon)}"
         if math.isfinite(epsilon)
         else f"with {part_name} at no ε"
         for part_name, epsilon in crossing_epsilon_by_name.items()
     )
     crossing_marks = sorted(
-        (epsilon, f"{wording.capital(part_name)} begins to pay")
+        (epsilon, f"{capitalise(part_name)} begins to pay")
         for part_name, epsilon in crossing_epsilon_by_name.items()
         if math.isfinite(epsilon)
     )
@@ -262,13 +262,18 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     compute_alone, compute_without_privacy, compute_joint, compute_full = BOUND_FUNCTION_BY_SETTING.values()
     collaboration, protects_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
     table_rows: list[tuple[str, ComputeBound, ComputeBound | None, str]] = [
-        ("Alone", compute_alone, bounds.compute_printed_alone, "§3.2 prints D_X + D_U for the root of A.1"),
+        (
+            "Alone",
+            compute_alone,
+            bounds.compute_printed_bound_alone,
+            "§3.2 prints D_X + D_U for the root of A.1",
+        ),
         ("Together, no privacy", compute_without_privacy, None, "A.2"),
         ("Together, joint privacy", compute_joint, None, "theorem 3.1; privacy proof incomplete"),
         (
             "Together, full privacy",
             compute_full,
-            None if protects_record else bounds.compute_printed_of_users,
+            None if protects_record else bounds.compute_printed_bound_of_users,
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
         ("Joint privacy, smooth loss", bounds.bound_smooth_joint, None, "theorem B.1, logs left out"),

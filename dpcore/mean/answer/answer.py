@@ -28,9 +28,9 @@ from dpcore.code.forms import (
     name_smooth_form,
 )
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import choose_library
+from dpcore.common.wording import format_count, format_number
 from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
@@ -64,10 +64,10 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     parameters = answer.parameters
     problem = answer.solution.problem
     clamped_values = answer.solution.clamped_values
-    value_bound_text, variance_text = map(wording.number, (parameters.value_bound, problem.value_variance))
+    value_bound_text, variance_text = map(format_number, (parameters.value_bound, problem.value_variance))
     if problem.value_variance <= parameters.largest_variance:
-        variance_text += f" (at most {wording.number(parameters.largest_variance)})"
-    rho_text = f"ρ = {wording.number(problem.user_share, 2)}"
+        variance_text += f" (at most {format_number(parameters.largest_variance)})"
+    rho_text = f"ρ = {format_number(problem.user_share, 2)}"
     user_model_text = rho_text if problem.table_values is None else "the values themselves"
     values_sentences = "There are no values to read."
     if clamped_values is not None:
@@ -161,13 +161,19 @@ def build_answer(
                 (smooth_choice, mean_solution.smooth_standard_error),
             )
         )
-        num_kept_rows = float(dataset.histogram.kept_rows(cap))
+        num_kept_rows = float(dataset.histogram.count_kept_rows(cap))
         return {"rows_kept_at_cap": num_kept_rows, "cap": cap_json_entries, "smooth": smooth_json_entries}
 
     answer = Answer(
-        headline=standard.instruct_to_cap(wording.counted(cap, "row")),
+        headline=standard.instruct_to_cap(format_count(cap, "row")),
         detail=words.write_detail(mean_solution, dataset, parameters),
-        numbers=words.build_numbers(mean_solution),
+        numbers=standard.add_own_error(
+            words.build_numbers(mean_solution),
+            None
+            if parameters.own_bound is None
+            else float(mean_solution.compute_standard_errors(parameters.own_bound)),
+            format_number,
+        ),
         assumptions=list_assumptions(mean_solution.problem),
         disclosure=dataset.provenance,
         facts=words.build_facts(mean_solution, dataset, parameters),
@@ -237,7 +243,13 @@ def _replace_by_clamped_users(
         answer,
         headline=users.write_headline(users_solution),
         detail=users.write_user_detail(users_solution, smooth_choice, further_sentences),
-        numbers=users.build_user_numbers(users_solution, error_number_key, dataset.histogram.num_users),
+        numbers=standard.add_own_error(
+            users.build_user_numbers(users_solution, error_number_key, dataset.histogram.num_users),
+            None
+            if own_bound is None
+            else float(users_solution.compute_standard_errors([float(own_bound)])[0]),
+            format_number,
+        ),
         assumptions=(*list_assumptions(users_solution.problem, Clamp.USERS), *model_assumptions),
         facts=users.build_user_facts(users_solution, problem, answer.facts, own_bound),
         proofs=(),
@@ -263,11 +275,11 @@ def _write_user_forms(
     threshold, weight_growth = users_solution.threshold, PLAIN_GROWTH
     if users_solution.user_deviations is None:
         weight_growth = mean.find_weight_growth(solution.problem, threshold)
-    code_choice = write_bound_forms(
+    offered_programs = write_bound_forms(
         0, threshold, solution.neighbours, dataset, parameters, weight_growth, clamps_users=True
     )
-    assert code_choice is not None  # The range is not empty, and the bound is above 0.
-    return code_choice.forms
+    assert offered_programs is not None  # The range is not empty, and the bound is above 0.
+    return offered_programs.forms
 
 
 def _list_release_entries(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, str]:
@@ -377,7 +389,9 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
         columns_by_name |= {"row_weight": row_weights, "user_weight": row_weights * sizes}
     columns_by_name["rows_kept_at_cap"] = np.minimum(sizes, cap)
     if not isinstance(problem, PrivateCountsProblem):
-        columns_by_name["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
+        columns_by_name["capped_row_weight"] = np.full(
+            sizes.shape, 1.0 / float(histogram.count_kept_rows(cap))
+        )
     return write_columns(columns_by_name, provenance)
 
 
@@ -411,7 +425,7 @@ def write_user_weights_csv(
 def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:
     """Write programs for the best cap, the best smooth weights, and the mean over users (a bound of 1 row)."""
     threshold = solution.smooth_choice.threshold
-    code_choice = write_bound_forms(
+    offered_programs = write_bound_forms(
         solution.cap_choice.max_contributions,
         threshold,
         solution.neighbours,
@@ -421,8 +435,8 @@ def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanP
         # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
         [(words.MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
     )
-    assert code_choice is not None  # The range is not empty, and every bound is at least one row.
-    return code_choice.forms
+    assert offered_programs is not None  # The range is not empty, and every bound is at least one row.
+    return offered_programs.forms
 
 
 def write_bound_forms(

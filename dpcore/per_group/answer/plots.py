@@ -20,8 +20,8 @@ from dpcore.answer.handle import (
     draw_unit_noise,
     draw_unit_sampling,
 )
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance
+from dpcore.common.wording import PERCENT, format_count, format_number, format_percent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.answer.solution import (
     NEAR_OPTIMAL_RATIO,
@@ -30,7 +30,7 @@ from dpcore.per_group.answer.solution import (
     PairSolution,
     PerGroupSolution,
 )
-from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, format_error, format_pair, name_norm
+from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, format_error, format_pair
 from dpcore.per_group.means import compute_errors_of_one_mean
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
@@ -73,18 +73,18 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         for mark_name, mean_squares in error_map.split_squares().items()
     }
     items: list[Item]
-    x = _build_axis(GROUPS_AXIS, "", group_bounds, *(float(pair.max_groups) for pair in marked_pairs))
+    x_axis = _build_axis(GROUPS_AXIS, "", group_bounds, *(float(pair.max_groups) for pair in marked_pairs))
     amount_unit = (
         "1 each" if parameters.statistic is Statistic.USERS else _name_unit(parameters.statistic, "rows")
     )
     amount_name, amount_unit = ("rows", "") if amount_unit == "rows" else ("amount", amount_unit)
     amounts_axis = f"{amount_name} per user in each group"
-    y = _build_axis(
+    y_axis = _build_axis(
         amounts_axis, amount_unit, amount_bounds, *(marked_pair.max_amount for marked_pair in marked_pairs)
     )
     if min(amount_bounds.size, group_bounds.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
-        contour_name_and_ratio = f"within 5{wording.PERCENT}", NEAR_OPTIMAL_RATIO
+        contour_name_and_ratio = f"within 5{PERCENT}", NEAR_OPTIMAL_RATIO
         items = [
             Cells(
                 "error",
@@ -97,7 +97,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         ]
         for mark_name, pair, mark_style, mark_symbol in pair_marks:
             hover_text = f"error: {format_error(parameters, pair.error)}"
-            pair_text = f"{wording.number(pair.max_groups)} × {wording.number(pair.max_amount)}"
+            pair_text = f"{format_number(pair.max_groups)} × {format_number(pair.max_amount)}"
             mark_label = f"{mark_name}: {pair_text}"
             if pair is solution.pair:
                 mark_label = format_pair(parameters, pair.max_groups, pair.max_amount)
@@ -117,16 +117,18 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         for mark_name, pair, mark_style, mark_symbol in pair_marks:
             marked_bound = pair.max_groups if is_over_groups else pair.max_amount
             items.append(Mark(mark_name, marked_bound, pair.error, mark_style, mark_symbol))
-        x = x if is_over_groups else y
+        x_axis = x_axis if is_over_groups else y_axis
         error_unit = _name_error_unit(parameters)
-        y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))
+        y_axis = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))
     bounds_handle, alt_text = build_handle(solution, columns), _describe_error_map(solution)
     plot_options: dict[str, Any] = {
         "is_main": True,
         "height": MAP_HEIGHT if isinstance(items[0], Cells) else None,
         "handle": bounds_handle,
     }
-    return Plot("per-group-error", plot_title, alt_text, x, y, items, provenance, columns, **plot_options)
+    return Plot(
+        "per-group-error", plot_title, alt_text, x_axis, y_axis, items, provenance, columns, **plot_options
+    )
 
 
 def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> str:
@@ -159,9 +161,9 @@ def _describe_error_map(solution: PairSolution) -> str:
     objective_text = NAME_BY_OBJECTIVE[solution.parameters.objective]
     if solution.pair is None:
         return f"Every pair of bounds has a larger {objective_text} than publishing 0."
-    groups_text = wording.counted(solution.pair.max_groups, "group")
-    pair_text = f"{groups_text} × {wording.number(solution.pair.max_amount)}"
-    return f"The {objective_text} is smallest at {pair_text}: {wording.number(solution.pair.error)}."
+    groups_text = format_count(solution.pair.max_groups, "group")
+    pair_text = f"{groups_text} × {format_number(solution.pair.max_amount)}"
+    return f"The {objective_text} is smallest at {pair_text}: {format_number(solution.pair.error)}."
 
 
 def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot:
@@ -172,7 +174,7 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
     max_norms, cap_errors, radial_errors = solution.norm_curves
     (cap_choice, radial_choice), pair_error = solution.vector_choices, solution.pair_error
     all_errors = np.array([*cap_errors, *radial_errors, pair_error])
-    norm_name = name_norm(solution.parameters)
+    norm_name = solution.parameters.norm_name
     pair_level_name = "Best pair of bounds" if solution.pair is not None else "Publishing 0"
     norm_column = Column("max_norm", max_norms)
     cap_column, radial_column = Column("error_of_cap", cap_errors), Column("error_of_scaling", radial_errors)
@@ -187,7 +189,7 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
     items = [item for item in items if not (isinstance(item, Mark) and item.x == 0.0)]
     least_error, largest_error = float(all_errors.min()), float(all_errors.max())
     vector_error = min(cap_choice.error, radial_choice.error)
-    alt_text = f"Smallest error {wording.number(vector_error)}; best pair {wording.number(pair_error)}."
+    alt_text = f"Smallest error {format_number(vector_error)}; best pair {format_number(pair_error)}."
     x_axis = _build_axis(f"bound on the {norm_name} norm of a user's vector", "", max_norms)
     visible_errors = np.array([least_error * 0.9, min(largest_error, 8.0 * least_error)])
     y_axis = _build_axis("error", _name_error_unit(solution.parameters), visible_errors)
@@ -243,16 +245,18 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         alt_text = "The relative error falls as groups grow."
         axis_name, error_unit = "size of the group, t", "1 = the group's size"
         visible_errors = [USEFUL_ERROR / 2.0, 1.5]
-        level_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
+        level_name = f"{format_percent(USEFUL_ERROR)} of the group's size"
         items += [
             Level("As large as the group", 1.0),
             Level(level_name, USEFUL_ERROR, dash="longdash"),
         ]
     is_empty = not (plotted_indices.size and point_errors.size)
-    x = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else group_sizes[plotted_indices])
+    x_axis = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else group_sizes[plotted_indices])
     point_errors = np.array([0.1, 1.0]) if is_empty else point_errors
-    y = _build_axis("error of a group", error_unit, point_errors, *visible_errors)
-    return Plot("per-group-sizes", "Error of each group", alt_text, x, y, items, provenance, height=420)
+    y_axis = _build_axis("error of a group", error_unit, point_errors, *visible_errors)
+    return Plot(
+        "per-group-sizes", "Error of each group", alt_text, x_axis, y_axis, items, provenance, height=420
+    )
 
 
 def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
@@ -282,9 +286,9 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
                 )
             )
     alt_text = "The more users a group has, the likelier it is released."
-    x = _build_axis(USERS_AXIS, "", np.asarray(group_users_column))
-    y = linear_axis("probability of release", (-0.03, 1.03))
-    return Plot("per-group-survival", "Which groups survive", alt_text, x, y, items, provenance)
+    x_axis = _build_axis(USERS_AXIS, "", np.asarray(group_users_column))
+    y_axis = linear_axis("probability of release", (-0.03, 1.03))
+    return Plot("per-group-survival", "Which groups survive", alt_text, x_axis, y_axis, items, provenance)
 
 
 def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tuple[Plot, Plot]:
@@ -318,14 +322,14 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
             ),
         ]
     alt_text = "With a larger ε more groups are released, and lost groups add less to the error."
-    x = _build_axis("privacy budget ε, same bounds", "", columns_by_name["epsilon"])
+    x_axis = _build_axis("privacy budget ε, same bounds", "", columns_by_name["epsilon"])
 
     def build_plot(key_part: str, plot_title: str, items: list[Item], *axis_options: Any) -> Plot:
         """Build the plot of these items against the total budget; the options are those of its vertical axis."""
         plot_key = f"per-group-{key_part}-over-epsilon"
         error_axis = linear_axis(*axis_options, number_format=",.3~g")
         return Plot(
-            plot_key, plot_title, alt_text, x, error_axis, items, provenance, columns_by_name, height=340
+            plot_key, plot_title, alt_text, x_axis, error_axis, items, provenance, columns_by_name, height=340
         )
 
     group_axis_options = "groups released on average", (0.0, float(solution.num_groups))

@@ -19,8 +19,8 @@ import streamlit as st
 
 from dpcore.answer import section
 from dpcore.answer.against import SLIDER_EPSILONS
-from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
+from dpcore.common.wording import format_entered
 from pages.shared import speed, streamlit_internals
 from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
@@ -43,7 +43,7 @@ FIGURE_AND_ANSWER_SHARES = (5, 3)
 """How the figure and the answer beside it share the width."""
 BEHIND, DOWNLOADS, COMPUTED = section.BEHIND, section.DOWNLOADS, "How this is computed"
 """Tabs that every question has: the first one, and the last two."""
-_TEXT_BY_EPSILON = {step: wording.entered(step) for step in SLIDER_EPSILONS}
+_TEXT_BY_EPSILON = {step: format_entered(step) for step in SLIDER_EPSILONS}
 
 
 @dataclass(frozen=True)
@@ -267,20 +267,20 @@ def draw_tabs(content_by_tab: Mapping[str, Content], tabs_key: str) -> None:
     """
     if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters_type is not None:
         run.has_tabs = True
-        last_tabs = {
+        last_content_by_tab = {
             tab_name: content_by_tab[tab_name]
             for tab_name in (DOWNLOADS, COMPUTED)
             if tab_name in content_by_tab
         }
-        own_tabs = {
+        own_content_by_tab = {
             tab_name: tab_content
             for tab_name, tab_content in content_by_tab.items()
-            if tab_name not in last_tabs
+            if tab_name not in last_content_by_tab
         }
         content_by_tab = {
-            **own_tabs,
+            **own_content_by_tab,
             compare_tab.TAB_NAME: lambda: compare_tab.show_comparison(run),
-            **last_tabs,
+            **last_content_by_tab,
         }
     open_tab = st.session_state.get(tabs_key)
     for tab_name, tab_content in content_by_tab.items():

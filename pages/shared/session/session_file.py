@@ -16,12 +16,12 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems
 from dpcore.common.privacy import Disclosure, Ledger, Provenance, find_strictest
 from dpcore.common.strict_json import JsonValue, load_json, read_optional, read_texts, write_document
 from dpcore.common.strict_json import read_text as text_of
 from dpcore.common.text_fields import MAX_TEXT
+from dpcore.common.wording import format_count
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import CODEC, FACT_READERS, build_facts
 from pages.shared.base import catalogue, keys
@@ -115,7 +115,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> SessionConte
             default the present state of this session.
     """
     values_by_key = st.session_state.to_dict() if values_by_key is None else values_by_key
-    field_values = {
+    field_values_by_key = {
         session_key: session_value
         for session_key, session_value in values_by_key.items()
         if session_key in catalogue.FIELD_KEYS
@@ -135,15 +135,15 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> SessionConte
             for q in catalogue.QUESTION_BY_NAME.values()
             for session_key in session.list_entered_keys(q, values_by_key)
         }
-        field_values = {
+        field_values_by_key = {
             session_key: session_value
-            for session_key, session_value in field_values.items()
+            for session_key, session_value in field_values_by_key.items()
             if session_key not in tour_keys
         }
-        former_values = saved_state.settings_by_key
-        field_values |= {
-            session_key: former_values[session_key]
-            for session_key in former_values
+        former_values_by_key = saved_state.settings_by_key
+        field_values_by_key |= {
+            session_key: former_values_by_key[session_key]
+            for session_key in former_values_by_key
             if session_key in catalogue.FIELD_KEYS
         }
     loaded_data: session.LoadedData = saved_state.loaded_data
@@ -151,7 +151,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> SessionConte
     return SessionContent(
         loaded_data,
         saved_state.epsilon,
-        field_values,
+        field_values_by_key,
         {"": values_by_key.get(keys.LEDGERS, {}), **ledgers_by_question},
         (*loaded_data.values_set_aside.get(keys.PINS, ()), *pins),
         own_tables.list_tables(values_by_key),
@@ -166,7 +166,7 @@ def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[st
     for question in (q for q in catalogue.QUESTION_BY_NAME.values() if q.ledgers_key):
         draws_by_account: Any = values_by_key.get(f"{question.name}.draws", {})
         if num_releases := sum(map(len, draws_by_account.values())):
-            releases_text = wording.counted(num_releases, "release")
+            releases_text = format_count(num_releases, "release")
             yield f"{question.title}: {releases_text}, to be downloaded there; the cost is on the account"
 
 

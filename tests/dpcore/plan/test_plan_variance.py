@@ -161,7 +161,7 @@ def test_the_promised_error_is_that_of_many_releases(statistic, epsilon, upper, 
     measured, half_width = measure(released, truth)
     assert abs(line.error - measured) <= half_width + 0.005 * measured
     if epsilon < 0.5 and noise is GAUSSIAN:  # Where noise is much of it, the first order is not its error.
-        first_order = math.sqrt(line.planned_line.curve.find_best(np.array([line.v])).squared_errors[0])
+        first_order = math.sqrt(line.planned_line.curve.find_optimum(np.array([line.v])).squared_errors[0])
         assert abs(first_order / measured - 1.0) > 0.1
 
 
@@ -245,5 +245,9 @@ def test_a_root_is_no_second_release_and_some_programs_have_neither():
     same = to_dataset(
         pd.DataFrame({"u": [1, 1, 2], "v": [4.0] * 3}), user="u", value="v", disclosure="public"
     )
-    with pytest.raises(InvalidInput, match="All values are the same"):
+    with pytest.raises(InvalidInput, match="All values are the same") as refused:
         ss.plan_bounds(same, lines="standard deviation", epsilon=1, lower=0, upper=10)
+    # The way out that it names is one.
+    named_lines = refused.value.problems[0].remedy.rpartition(": ")[2]
+    (line,) = ss.plan_bounds(same, lines=named_lines, epsilon=1, lower=0, upper=10).solution.lines
+    assert (line.label, line.planned_line.target_error) == ("variance", 10.0)

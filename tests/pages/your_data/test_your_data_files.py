@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from dpcore import counting, total
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, reduce
 from dpcore.counting.__main__ import write_histogram_csv, write_pairs_csv
@@ -480,7 +480,7 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
     assert binned.totals.totals.size < exact.num_users
     go(app, "Sum and count")
     check(app.segmented_control(key="total.summed").set_value("Values").run())
-    assert f"add up to {wording.number(exact.total, 4)}" in shown_texts(app)
+    assert f"add up to {format_number(exact.total, 4)}" in shown_texts(app)
     # A bin is 0.23 % wide, so the best bound moves by no more, and its error by less.
     problems = [total.TotalProblem(amounts, 1.0) for amounts in (exact, Amounts.from_totals(binned.totals))]
     one, other = (
@@ -526,6 +526,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert not data(app).is_private
 
 
+@pytest.mark.long
 def test_binned_values_are_opened_and_answer_a_mean_and_a_quantile():
     bins = ValueBins(0.0, 10.0, 5)
     arrays = [0, 0, 1], [3, 1, 4], [0.5, 12.0, 3.5], [0.25, 0.0, 0.5]
