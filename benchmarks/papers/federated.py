@@ -258,8 +258,11 @@ def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures]
             rounds_trained[owner] = round_index + 1
             for name in shared_names:
                 totals[name] += weights[name]
-        for name, total in totals.items():
-            shared[name] = total / num_drawn + noise_std * rng.standard_normal(total.shape, np.float32)
+        last_sent = shared
+        shared = {
+            name: total / num_drawn + noise_std * rng.standard_normal(total.shape, np.float32)
+            for name, total in totals.items()
+        }
     if not personal_names:
         pictures, labels = np.concatenate(tests.pictures), np.concatenate(tests.labels)
         return float(np.mean(network.predict(shared, pictures) == labels))
@@ -269,8 +272,9 @@ def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures]
     for owner in tested:
         missed_epochs = epochs * int(rounds - rounds_trained[owner])
         records = training.pictures[owner], training.labels[owner]
-        weights = train_personal(shared | personal[owner], *records, missed_epochs, setting, rng)
-        accuracies.append(_test(weights, tests, owner))
+        # No owner trains after the last round: its personal layers never saw that round's noise.
+        weights = train_personal(last_sent | personal[owner], *records, missed_epochs, setting, rng)
+        accuracies.append(_test(weights | shared, tests, owner))
     return float(np.mean(accuracies))
 
 
