@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Values
-from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows, best_joint
+from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows, find_best_joint
 from dpcore.private_choice import private_range
 from dpcore.private_choice.choice import convert_to_probabilities
 from dpcore.private_choice.private_range import RangeProblem
@@ -51,7 +51,7 @@ class Table:
     @cached_property
     def best(self) -> RangeChoice:
         """Return the best range and bound in the clear."""
-        return best_joint(self._problem)
+        return find_best_joint(self._problem)
 
     @property
     def half_width(self) -> float:

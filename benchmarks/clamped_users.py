@@ -141,8 +141,8 @@ def measure_ratios(table: mean_on_tables.Table, values: Values, epsilon: float, 
         table.lower,
         table.upper,
     )
-    rows = value_range.best_joint(ValueRangeProblem(first_half, epsilon))
-    users = clamped_users.best_joint(ClampedUsersProblem(first_half, 2.0 / epsilon**2))
+    rows = value_range.find_best_joint(ValueRangeProblem(first_half, epsilon))
+    users = clamped_users.find_best_joint(ClampedUsersProblem(first_half, 2.0 / epsilon**2))
     errors = [
         measure_rows(second_half, epsilon, rows.threshold, rows.lower, rows.upper),
         measure_users(second_half, epsilon, users.threshold, users.centre, users.limit),

@@ -74,14 +74,16 @@ def make_plain_variances(problem: mean.MeanProblem) -> tuple[Callable[..., float
 
 def solve_exactly(problem: mean.MeanProblem) -> tuple[float, float]:
     """Return the variances of both certified optima."""
-    return mean.best_smooth(problem).squared_error, mean.best_cap(problem).squared_error
+    return mean.find_best_smooth(problem).squared_error, mean.find_best_cap(problem).squared_error
 
 
 def search_our_grid(problem: mean.MeanProblem) -> tuple[float, float]:
     """Return the least variances over 1,000 log-spaced bounds, all at once, on our prefix sums."""
     grid = np.geomspace(problem.histogram.min_size, problem.histogram.max_size, 1000)
     caps = np.unique(np.rint(grid))
-    return float(mean.smooth_variance(problem, grid).min()), float(mean.capped_variance(problem, caps).min())
+    return float(mean.compute_smooth_variance(problem, grid).min()), float(
+        mean.compute_capped_variance(problem, caps).min()
+    )
 
 
 def search_plain_grid(problem: mean.MeanProblem, points: int = 1000) -> tuple[float, float]:
@@ -141,8 +143,8 @@ def measure(
 def print_table(problem: mean.MeanProblem, lines: list[TableRow]) -> None:
     """Print the table; the first line is ours, to which times are compared."""
     h = problem.histogram
-    smooth_bound = mean.best_smooth(problem).certificate.lower_bound
-    cap_bound = mean.best_cap(problem).certificate.lower_bound
+    smooth_bound = mean.find_best_smooth(problem).certificate.lower_bound
+    cap_bound = mean.find_best_cap(problem).certificate.lower_bound
     print(
         f"\n{h.sizes.size:,} distinct sizes, {h.num_users:,} users, {h.num_rows:,} rows, eps = {problem.epsilon:g}"
     )

@@ -197,7 +197,7 @@ def measure_ratios(table: mean_on_tables.Table, values: Values, epsilon: float, 
     known_range_error = held_out.measure_rows(
         halves[1], epsilon, held_out.choose_threshold(halves[0], epsilon, *ends), *ends
     )
-    best = clamped_users.best_joint(ClampedUsersProblem(halves[0], 2.0 / epsilon**2))
+    best = clamped_users.find_best_joint(ClampedUsersProblem(halves[0], 2.0 / epsilon**2))
     errors = (
         held_out.measure_users(halves[1], epsilon, best.threshold, best.centre, best.limit),
         compare_huber(chosen_on, measured_on, epsilon, *ends),

@@ -144,7 +144,7 @@ def compare_counts_only(reply: Reply) -> str:
     """Compare the error that is promised without the values with the exact one, at the bound that it leads to."""
     problem = reply.solution.problem
     counts_only = replace(problem, table_values=None, user_share=ASSUMED_USER_SHARE)
-    cap = mean.best_cap(counts_only).max_contributions
+    cap = mean.find_best_cap(counts_only).max_contributions
     promised, exact = (
         math.sqrt(float(mean.compute_capped_error(each, cap).squared_error))
         for each in (counts_only, problem)

@@ -29,19 +29,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.per_group.moments import compute_pair_error
-from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.pair_of_bounds import find_best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import pick_as_tuner
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import (
     SelectionProblem,
-    best_selected_pair,
-    best_selected_vector,
+    find_best_selected_pair,
+    find_best_selected_vector,
 )
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.sorted_pairs import SortedPairs
-from dpcore.per_group.whole_vector import best_cap, best_radial
+from dpcore.per_group.whole_vector import find_best_cap, find_best_radial
 
 CANDIDATES = 50
 
@@ -137,7 +137,7 @@ def compare(pairs: UserGroupPairs, parameters: PerGroupParameters, tuner: bool =
         )
         question.weights, question.error_of_nothing  # noqa: B018
         start = time.process_time()
-        best = best_pair(question, facet)
+        best = find_best_pair(question, facet)
         words = f"best pair ({best.max_groups}, {best.max_amount:g}), {objective.name.lower()}"
         print(f"  {words:<46}{best.error:>12,.2f}{time_since(start)}  {best.num_evaluations} passes, gap "
               f"{best.certificate.relative_gap:.0e}")  # fmt: skip
@@ -156,7 +156,7 @@ def compare(pairs: UserGroupPairs, parameters: PerGroupParameters, tuner: bool =
                 for pair in ((best_by_square.max_groups, best_by_square.max_amount), (l0, linf))
             ]
             print(f"  {'both by three runs of the mechanism':<46}{runs[0]:>12,.2f} and {runs[1]:,.2f}")
-    for rule in (best_radial, best_cap):
+    for rule in (find_best_radial, find_best_cap):
         start = time.process_time()
         vector = rule(problem)
         print(f"  {f'{vector.vector_rule.name.lower()}, T = {vector.max_norm:.6g}':<46}{vector.error:>12,.2f}"
@@ -178,7 +178,7 @@ def compare_selected(pairs: UserGroupPairs, epsilon: float, max_evaluations: int
     worth = selection.evaluate_groups(20, 1.0)
     print(f"  {'groups released at (20, 1)':<46}{worth.num_expected_groups:>12,.2f}{time_since(start)}")
     start = time.process_time()
-    best = best_selected_pair(selection, max_evaluations=max_evaluations)
+    best = find_best_selected_pair(selection, max_evaluations=max_evaluations)
     num_released = (
         0.0 if best.releases_nothing else selection.compute_keep_probabilities(best.max_groups).sum()
     )
@@ -192,7 +192,7 @@ def compare_selected(pairs: UserGroupPairs, epsilon: float, max_evaluations: int
           f"{error / best.error - 1.0:+.1%}, "
           f"{selection.compute_keep_probabilities(l0).sum():.3g} groups released")  # fmt: skip
     start = time.process_time()
-    vector = best_selected_vector(selection)
+    vector = find_best_selected_vector(selection)
     if vector is not None:
         print(f"  {f'{vector.vector_rule.name.lower()}, T = {vector.max_norm:.4g}, L0 = {vector.max_groups}':<46}"
               f"{vector.error:>12,.2f}{time_since(start)}  {1.0 - vector.error / best.error:.1%} below the pair, "
@@ -265,7 +265,7 @@ def main() -> None:
         words = f"{parameters.mechanism.value}: sorting, and what nothing costs"
         print(f"  {words:<46}{problem.error_of_nothing:>12,.2f}{time_since(start)}")
         start = time.process_time()
-        best = best_pair(problem, facet)
+        best = find_best_pair(problem, facet)
         print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{time_since(start)}  "
               f"{best.num_evaluations} passes, gap {best.certificate.relative_gap:.0e}")  # fmt: skip
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -178,12 +178,12 @@ def format_regrets(
 
     questions: list[tuple[Callable[[ContributionHistogram], float], Callable[[np.ndarray], np.ndarray]]] = [
         (
-            lambda copy: mean.best_smooth(replace(problem, histogram=copy)).threshold,
-            lambda bounds: np.sqrt(mean.smooth_variance(problem, bounds)),
+            lambda copy: mean.find_best_smooth(replace(problem, histogram=copy)).threshold,
+            lambda bounds: np.sqrt(mean.compute_smooth_variance(problem, bounds)),
         ),
         (
-            lambda copy: float(mean.best_cap(replace(problem, histogram=copy)).max_contributions),
-            lambda bounds: np.sqrt(mean.capped_variance(problem, bounds)),
+            lambda copy: float(mean.find_best_cap(replace(problem, histogram=copy)).max_contributions),
+            lambda bounds: np.sqrt(mean.compute_capped_variance(problem, bounds)),
         ),
         (
             lambda copy: total.find_optimal_bound(replace_amounts(count_problem, copy)),

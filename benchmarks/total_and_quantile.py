@@ -43,7 +43,7 @@ def compare_sums(totals: FloatArray, epsilon: float) -> None:
     problem = TotalProblem(amounts, epsilon)
 
     def solve_exactly() -> str:
-        best = total.best_bound(TotalProblem(Amounts.from_totals(totals), epsilon))
+        best = total.find_best_choice(TotalProblem(Amounts.from_totals(totals), epsilon))
         return f"T = {best.max_total:.6g}, error {float(best.errors.absolute_errors):.6g}, {best.certificate.sentence}"
 
     def compute_error(t: float) -> float:
@@ -61,7 +61,7 @@ def compare_sums(totals: FloatArray, epsilon: float) -> None:
         return f"T = {optimum.x:.6g}, error {optimum.fun:.6g}"
 
     print_time("best bound, exact, certified, from the raw totals", solve_exactly)
-    print_time("  the same once grouped", lambda: f"T = {total.best_bound(problem).max_total:.6g}")
+    print_time("  the same once grouped", lambda: f"T = {total.find_best_choice(problem).max_total:.6g}")
     print_time("  scan of 101 quantiles over the raw totals", scan_quantiles)
     print_time("  scipy minimize_scalar over the raw totals", search_by_scipy)
     epsilons = np.geomspace(1e-4, 10.0, 200)
@@ -113,7 +113,7 @@ def compare_quantiles(values: Values, low: float, high: float) -> None:
             f"best bound by exact rank error: {weight_kind.name.lower()}",
             lambda weight_kind=weight_kind, choice=choice: (
                 str(  # type: ignore[misc]
-                    choice.append(optimal_bound.best_bound(problem, weight_kind))
+                    choice.append(optimal_bound.find_best_bound(problem, weight_kind))
                     or choice[0].search_errors.bounds.size
                 )
                 + f" bounds; best {choice[0].bound:.4g}: {choice[0].rank_error:.3e}, "
@@ -128,7 +128,7 @@ def compare_private_means(histogram: ContributionHistogram) -> None:
         problem = private_counts.PrivateCountsProblem(histogram, 0.1, 5.0, 1.25, 3.58, release)
 
         def run(problem: private_counts.PrivateCountsProblem = problem) -> str:
-            best = mean.best_cap(problem)
+            best = mean.find_best_cap(problem)
             simulation = _mean_simulation.simulate(problem, best.max_contributions, capped=True, runs=20_000)
             return (
                 f"cap {best.max_contributions}, standard error {best.standard_error:.4g} (delta method), "

@@ -33,7 +33,7 @@ ROW_SPREAD = 19.0
 def list_purchases() -> list[tuple[str, str, str]]:
     """Return all purchases as (user_id, product, amount), in an order that mixes users."""
     rng = np.random.default_rng(SEED)
-    histogram = ROWS_PER_USER.histogram()
+    histogram = ROWS_PER_USER.build_histogram()
     rows_per_user = rng.permutation(np.repeat(histogram.sizes, histogram.users))
     typical_amounts = (
         TYPICAL_AMOUNT

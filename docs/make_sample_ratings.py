@@ -20,7 +20,9 @@ sys.path.insert(0, str(ROOT))
 from dpcore.factorisation.ratings import GeneratedRatings  # noqa: E402  (the path above comes first)
 
 SEED = 2026
-GENERATOR = GeneratedRatings(num_users=400, num_items=100, ratings_per_user=12.0, rank=3)
+GENERATOR = GeneratedRatings(
+    num_users=400, num_items=100, ratings_per_user=12.0, rank=3, user_offset_spread=0.0
+)
 
 
 def list_ratings() -> list[tuple[str, str, str]]:

@@ -116,7 +116,7 @@ def read_only(writable_array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:
     return writable_array
 
 
-def suffix_sums(term_vector: FloatArray) -> FloatArray:
+def sum_suffixes(term_vector: FloatArray) -> FloatArray:
     """Compute for each term the sum of it and all later terms, with a 0 behind the last.
 
     Shape (k + 1,) for k terms.
@@ -124,7 +124,7 @@ def suffix_sums(term_vector: FloatArray) -> FloatArray:
     return np.concatenate((np.cumsum(term_vector[::-1])[::-1], [0.0]))
 
 
-def excess_sums(ascending_values: FloatArray, users_at_or_above: FloatArray) -> FloatArray:
+def sum_excesses(ascending_values: FloatArray, users_at_or_above: FloatArray) -> FloatArray:
     """Compute sum_i (x_i - x_j)_+ over users, for each distinct x_j, with a 0 behind the last.
 
     Steps between neighbours times the users above them: terms of one sign, so that nothing cancels, where
@@ -134,7 +134,7 @@ def excess_sums(ascending_values: FloatArray, users_at_or_above: FloatArray) -> 
         ascending_values: Distinct x, ascending, shape (k,).
         users_at_or_above: Number of users with at least each x, and a 0, shape (k + 1,).
     """
-    return np.append(suffix_sums(np.diff(ascending_values) * users_at_or_above[1:-1]), 0.0)
+    return np.append(sum_suffixes(np.diff(ascending_values) * users_at_or_above[1:-1]), 0.0)
 
 
 class ByDigest(ABC):
@@ -281,7 +281,7 @@ class ContributionHistogram(ByDigest):
 
         Shape (k + 1,), float64.
         """
-        return suffix_sums(self.users.astype(np.float64))
+        return sum_suffixes(self.users.astype(np.float64))
 
     @cached_property
     def _inverse_from(self) -> FloatArray:
@@ -289,7 +289,7 @@ class ContributionHistogram(ByDigest):
 
         Shape (k + 1,).
         """
-        return suffix_sums(self.users / self.sizes)
+        return sum_suffixes(self.users / self.sizes)
 
     @cached_property
     def _rows_from(self) -> FloatArray:
@@ -297,7 +297,7 @@ class ContributionHistogram(ByDigest):
 
         Shape (k + 1,), float64.
         """
-        return suffix_sums(self.sizes.astype(np.float64) * self.users)
+        return sum_suffixes(self.sizes.astype(np.float64) * self.users)
 
     @cached_property
     def _excess_from(self) -> FloatArray:
@@ -305,7 +305,7 @@ class ContributionHistogram(ByDigest):
 
         Shape (k + 1,), float64.
         """
-        return excess_sums(self.sizes.astype(np.float64), self._users_from)
+        return sum_excesses(self.sizes.astype(np.float64), self._users_from)
 
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
@@ -319,14 +319,14 @@ class ContributionHistogram(ByDigest):
             slice(first_index, min(first_index + BLOCK_SIZE, num_sizes)) for first_index in first_indices
         )
 
-    def rows_above(self, h: npt.ArrayLike) -> FloatArray:
+    def count_rows_above(self, h: npt.ArrayLike) -> FloatArray:
         """Compute how many rows the users with more than h rows have together, without a cap.
 
         The result has the shape of ``h``, and is exact to rounding.
         """
         return self._rows_from[np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")]
 
-    def excess(self, h: npt.ArrayLike, num_distinct_up_to: NumSizes | None = None) -> FloatArray:
+    def sum_excess(self, h: npt.ArrayLike, num_distinct_up_to: NumSizes | None = None) -> FloatArray:
         """Compute how many rows a cap of h rows per user cuts in all: sum_l (s_l - h)_+.
 
         The result has the shape of ``h``, and is exact to rounding. ``num_distinct_up_to`` is the number of
@@ -361,7 +361,7 @@ class ContributionHistogram(ByDigest):
         """Compute the sums of `compute_sums_at` at every distinct size, each field of shape (k,), without a search."""
         return self.compute_sums_after(slice(1, None))
 
-    def kept_rows(self, h: npt.ArrayLike) -> FloatArray:
+    def count_kept_rows(self, h: npt.ArrayLike) -> FloatArray:
         """Compute n_h, the rows that a cap h keeps: the sum over users of min(h, s_l).
 
         Args:
@@ -373,23 +373,23 @@ class ContributionHistogram(ByDigest):
         rows_below, users_above, _ = self.compute_sums_at(h)
         return rows_below + np.asarray(h, dtype=np.float64) * users_above
 
-    def users_above(self, h: float) -> int:
+    def count_users_above(self, h: float) -> int:
         """Return the number of users with more than ``h`` rows."""
         return int(self.compute_sums_at(h).users_above)
 
-    def heaviest_sizes(self, max_users: int) -> IntArray:
+    def list_heaviest_sizes(self, max_users: int) -> IntArray:
         """Return the numbers of rows of the ``max_users`` heaviest users, or of all if they are fewer, descending."""
         user_counts = np.minimum(self.users[::-1][:max_users], max_users)
         return np.repeat(self.sizes[::-1][:max_users], user_counts)[:max_users]
 
-    def quantile(self, user_share: float) -> int:
+    def find_quantile(self, user_share: float) -> int:
         """Return the smallest size s such that at least ``user_share`` of the users have at most s rows."""
         size_position = int(
             np.searchsorted(self.num_users - self._users_from[1:], user_share * self.num_users)
         )
         return int(self.sizes[min(size_position, self.sizes.size - 1)])
 
-    def share_held_by_heaviest(self, shares: npt.ArrayLike) -> FloatArray:
+    def compute_heaviest_share(self, shares: npt.ArrayLike) -> FloatArray:
         """Compute the share of all rows held by the heaviest users, for each share of users.
 
         Args:
@@ -407,7 +407,7 @@ class ContributionHistogram(ByDigest):
         cumulative_rows = np.concatenate(([0.0], np.cumsum(rows_per_size)))
         return np.asarray(np.interp(user_counts, cumulative_users, cumulative_rows) / cumulative_rows[-1])
 
-    def summary(self) -> Summary:
+    def summarise(self) -> Summary:
         """Compute median, mean and Gini coefficient of rows per user, and the heaviest users' share of all rows.
 
         The heaviest are 1 % of the users.
@@ -420,7 +420,7 @@ class ContributionHistogram(ByDigest):
         # Sum over ranks r of (2 r - m - 1) s_r / (m n), the ranks of one size summed in one go.
         lighter_users = np.concatenate(([0.0], users_up_to[:-1]))
         gini = float(np.sum(sizes * users * (2.0 * lighter_users + users - m)) / (m * n))
-        return Summary(median, n / m, float(self.share_held_by_heaviest(0.01)), max(gini, 0.0))
+        return Summary(median, n / m, float(self.compute_heaviest_share(0.01)), max(gini, 0.0))
 
 
 def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], sort_keys: npt.ArrayLike) -> IntArray:
@@ -435,7 +435,7 @@ def rank_within_users(user_codes: npt.NDArray[np.signedinteger[Any]], sort_keys:
     return ranks_within_users
 
 
-def log_spaced(
+def build_log_grid(
     lowest: float, highest: float, num_points: int, extra_points: Sequence[float] = ()
 ) -> FloatArray:
     """Build ascending log-spaced numbers from ``lowest`` to ``highest``, both included, with the extra points between.

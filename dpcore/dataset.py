@@ -220,7 +220,7 @@ class Dataset:
         task_names: What each task of ``pairs`` is called in the rows, in the order of codes; empty where that was not
             kept. No part of the digest, and of no file: who reads private rows may find a name that one user alone
             wrote, so that names of private data are shown only where a public list has them.
-        further: The same table with each of its further value columns in place of the first, without tasks.
+        further_datasets: The same table with each of its further value columns in place of the first, without tasks.
 
     Raises:
         InvalidInput: A facet contradicts the histogram, or a DP release has no facts or a facet beside it.
@@ -249,7 +249,7 @@ class Dataset:
     pair_sizes: PairSizes | None = None
     layout: TableLayout | None = None
     task_names: tuple[str, ...] = ()
-    further: tuple[Dataset, ...] = ()
+    further_datasets: tuple[Dataset, ...] = ()
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -264,7 +264,7 @@ class Dataset:
         if any(
             (each.provenance, each.privacy_unit, each.periods)
             != (self.provenance, self.privacy_unit, self.periods)
-            for each in self.further
+            for each in self.further_datasets
         ):
             problems.add("further columns must be of the same table, with the same label and privacy unit")
         for facet_name, facet in (("values", self.values), ("table", self.table)):
@@ -285,7 +285,7 @@ class Dataset:
         hasher.update(f"{self.provenance.label}/{self.contribution.value}".encode())
         for facet in self._facets:
             hasher.update(facet.digest.encode() if facet is not None else b"-")
-        for further_dataset in self.further:
+        for further_dataset in self.further_datasets:
             hasher.update(further_dataset.digest.encode())
         if (layout := self.layout) is not None:
             if layout.has_missing_rule:  # Programs follow it.
@@ -383,7 +383,9 @@ class Dataset:
     @property
     def value_columns(self) -> tuple[str, ...]:
         """Return the names of all columns of values: the first one, then the further ones; empty for none."""
-        return tuple(filter(None, (self.value_column, *(further.value_column for further in self.further))))
+        return tuple(
+            filter(None, (self.value_column, *(further.value_column for further in self.further_datasets)))
+        )
 
     def find_column(self, column: str) -> Dataset:
         """Return the dataset whose values are those of a column, this one for an empty name.
@@ -391,7 +393,7 @@ class Dataset:
         Raises:
             InvalidInput: No such column was read.
         """
-        for dataset in (self, *self.further):
+        for dataset in (self, *self.further_datasets):
             if column in ("", dataset.value_column):
                 return dataset
         raise refuse(

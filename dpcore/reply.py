@@ -24,7 +24,7 @@ from dpcore.report import content
 from dpcore.report.figures import Figures
 from dpcore.report.markup import to_plain_text
 from dpcore.report.notebook_html import write_notebook_html
-from dpcore.report.script import Source, write_script
+from dpcore.report.script import ScriptSource, write_script
 from dpcore.report.settings_file import Call, write_call
 
 if TYPE_CHECKING:
@@ -398,7 +398,7 @@ class Reply:
         """Write a Python script in cells that computes the answer again; it holds no number of private data."""
         if self.data is None:
             raise refuse("a script is written of a data set; these data are of another kind")
-        source = Source(self.data, needs_rows=True, disclosure=self.answer.disclosure)
+        source = ScriptSource(self.data, needs_rows=True, disclosure=self.answer.disclosure)
         made_at, parameters = datetime.now(UTC), self.answer.parameters
         return write_script(
             self._title, parameters, source, self.package_name, made_at, False, self._call_without_columns

@@ -139,14 +139,13 @@ class ByFile(LoadScopeScheduling):
 
 
 MANY_PAGES = (
-    "test_figures.py",
     "test_files.py",
     "test_first_screen.py",
     "test_journeys.py",
     "test_looks.py",
     "test_report.py",
 )
-"""About half of the processor time that the browser's tests take: 100 s of 190 s."""
+"""About half of the processor time that the browser's tests take."""
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from tests.cells import choose_telling, leave_named
-from tests.dpcore.code.choices import CHOICE_BY_NAME
+from tests.dpcore.code.specs import SPEC_BY_NAME
 from tests.dpcore.code.test_program_audit import AUDITED, RELEASES
 
 
@@ -26,7 +26,7 @@ def test_telling_cells_hold_every_value_of_two_lists_and_every_pair_of_more(size
 def test_a_release_of_every_kind_and_library_is_audited_by_make_test() -> None:
     audited = [cell.values for cell in AUDITED if not cell.marks]
     kinds = [
-        {(CHOICE_BY_NAME[name].quantity, CHOICE_BY_NAME[name].noise, library) for name, library in cells}
+        {(SPEC_BY_NAME[name].quantity, SPEC_BY_NAME[name].noise, library) for name, library in cells}
         for cells in (RELEASES, audited)
     ]
     assert kinds[0] == kinds[1]

@@ -39,8 +39,8 @@ from pages.shared.fields.jobs import Job
 from pages.shared.session.session import LoadedData
 
 KEPT_SECONDS, PATIENCE = 2, 300.0
-NUM_FILES = 4
-"""Visitors of each half who bring a file."""
+MOST_FILES = 4
+"""Visitors of each half who bring a file, at most: every second one of few does."""
 CLASSES = (AppSession, SessionState, LoadedData, Job, Duck, MemoryFile)
 PLANTED = re.compile(r"planted-[0-9]")
 Fill = Callable[[WidgetState], None]
@@ -202,7 +202,7 @@ async def main(port: int, num_visitors: int) -> dict[str, Any]:
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.05)
-    megabytes, visits = [], Visits(port, num_visitors // NUM_FILES)
+    megabytes, visits = [], Visits(port, max(2, num_visitors // MOST_FILES))
     for round_number in range(2):
         for number in range(round_number * num_visitors, (round_number + 1) * num_visitors):
             await visits.come_and_go(number)

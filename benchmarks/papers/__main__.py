@@ -26,8 +26,8 @@ from dpcore.answer.paper_figure import (
     describe_difference,
     list_claims,
 )
-from dpcore.common import wording
 from dpcore.common.strict_json import write_document
+from dpcore.common.wording import format_percent
 from dpcore.papers import FIGURES, find_figure, items
 
 ROOT = Path(__file__).parents[2]
@@ -196,7 +196,7 @@ def describe_figures(paper: items.Paper, item: items.Item) -> tuple[str, str]:
     known_differences = [difference for difference in differences if difference is not None]
     difference_text = items.EMPTY if not figures else "no numbers printed"
     if known_differences:
-        difference_text = wording.percent(max(known_differences))
+        difference_text = format_percent(max(known_differences))
     lines = [
         f"{figure.item_name}: {line}" if len(figures) > 1 else line
         for figure in figures

@@ -20,9 +20,9 @@ import numpy as np
 
 from dpcore.answer.plot import Axis, Column, Curve, Item, Level, Mark, Plot, Style
 from dpcore.answer.section import Cached, Figures, Label, Note, Parts, Search, Table
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import describe_change, format_entered, format_number, format_percent
 from dpcore.contributions import FloatArray, IntArray
 
 SLIDER_EPSILONS = (
@@ -196,7 +196,7 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     for share in USER_SHARES:
         # A share of users is taken exactly: 0.9 times ten users is nine, whatever float64 makes of it.
         quantile_index = int(np.searchsorted(cumulative_users, share * cumulative_users[-1] * (1.0 - 1e-12)))
-        quantile_reason = "median" if share == 0.5 else f"{wording.percent(share)} of users have at most this"
+        quantile_reason = "median" if share == 0.5 else f"{format_percent(share)} of users have at most this"
         add_candidate(float(contributions[quantile_index]), quantile_reason)
     add_candidate(float(contributions[-1]), "the most that a user has")
     candidate_bounds = np.array(sorted(reasons_by_bound))
@@ -237,12 +237,12 @@ def tabulate_candidates(candidates: Sequence[Candidate]) -> list[dict[str, str]]
     smallest_error = min(candidate.error for candidate in candidates)
     return [
         {
-            "Bound": wording.number(c.bound),
+            "Bound": format_number(c.bound),
             "How it is come by": c.reason,
-            "Error": wording.number(c.error),
-            "Against the best": "" if c.error == smallest_error else wording.change(c.error, smallest_error),
-            "Above the bound": wording.percent(c.lost_contribution_share),
-            "Users over it": wording.number(c.num_affected),
+            "Error": format_number(c.error),
+            "Against the best": "" if c.error == smallest_error else describe_change(c.error, smallest_error),
+            "Above the bound": format_percent(c.lost_contribution_share),
+            "Users over it": format_number(c.num_affected),
         }
         for c in candidates
     ]
@@ -284,7 +284,7 @@ def plot_best(
         if value_in_use > 0.0:
             items.append(Mark("ε in use", epsilon, value_in_use, Style.TOTAL, is_unnamed=True))
         curve_end_points = [(curve_values[i], curves.epsilons[i]) for i in (0, -1) if curve_values.size]
-        curve_end_texts = [f"{wording.number(y)} at ε = {wording.entered(x)}" for y, x in curve_end_points]
+        curve_end_texts = [f"{format_number(y)} at ε = {format_entered(x)}" for y, x in curve_end_points]
         plot = Plot(
             f"{question_name}-{quantity_name}-over-epsilon",
             f"Best {quantity_name} over ε",

@@ -16,13 +16,13 @@ from dpcore.answer.section import Sections
 from dpcore.answer.unit import state_unit
 from dpcore.code.forms import OfferedPrograms
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours, Provenance, ReleaseFacts
 from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS, Program
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
+from dpcore.common.wording import PERCENT, format_digits, format_percent
 from dpcore.dataset import Dataset
 
 MAX_VARIANCE_SHARE = 0.25
@@ -183,7 +183,7 @@ class RelativeError:
     def limit_text(self) -> str:
         """Return the limit that the error keeps or exceeds: ``up to 10 %``."""
         limit = self.limit_factor * (NOT_USEFUL_ABOVE if self.verdict is Verdict.NOT_USEFUL else ROUGH_ABOVE)
-        return f"{'up to' if self.verdict is Verdict.USEFUL else 'over'} {100.0 * limit:g}{wording.PERCENT}"
+        return f"{'up to' if self.verdict is Verdict.USEFUL else 'over'} {100.0 * limit:g}{PERCENT}"
 
     @property
     def text(self) -> str:
@@ -191,7 +191,7 @@ class RelativeError:
 
         A share above 1,000 % is ``over 1,000 %``.
         """
-        share_text = wording.percent(self.share) if self.share <= 10.0 else f"over {wording.percent(10.0)}"
+        share_text = format_percent(self.share) if self.share <= 10.0 else f"over {format_percent(10.0)}"
         return f"{share_text} of {self.base_phrase}"
 
 
@@ -244,7 +244,7 @@ class Number:
     @property
     def text_to_copy(self) -> str:
         """Return the text that is copied: ``clipboard_text``, else all digits of ``value``, else ``text``."""
-        return self.clipboard_text or (self.text if self.value is None else wording.digits(self.value))
+        return self.clipboard_text or (self.text if self.value is None else format_digits(self.value))
 
 
 @dataclass(frozen=True)
@@ -359,7 +359,7 @@ class Answer:
         for size_exponent, split_phrase in ((1, "Made of"), (2, "Squared error")):
             powers = [size**size_exponent for size in part_sizes]
             if error and math.isclose(sum(powers), error**size_exponent, rel_tol=1e-6):
-                return split_phrase, tuple(wording.percent(value / sum(powers)) for value in powers), ""
+                return split_phrase, tuple(format_percent(value / sum(powers)) for value in powers), ""
         parts_cancel = (
             error is not None and len(part_sizes) > 1 and max(part_sizes) <= error < sum(part_sizes)
         )

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from dpcore.answer.handle import MAX_BARS, UserBars
 from dpcore.answer.limits import Limits
 from dpcore.answer.plot import Axis, Bars, Curve, Plot, Points, Style, names_axis, share_axis
-from dpcore.common import wording
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
+from dpcore.common.wording import choose_word, format_count, format_number, format_percent
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, build_log_grid
 from dpcore.dataset import Dataset
 
 NUM_CURVE_POINTS = 240
@@ -24,7 +24,7 @@ def choose_curve_bounds(histogram: ContributionHistogram, num_points: int = NUM_
     """
     sizes = histogram.sizes.astype(np.float64)
     extra_bounds = list(sizes) if sizes.size <= 60 else ()
-    return log_spaced(*choose_bound_limits(histogram), num_points, extra_points=extra_bounds)
+    return build_log_grid(*choose_bound_limits(histogram), num_points, extra_points=extra_bounds)
 
 
 def choose_bound_limits(histogram: ContributionHistogram) -> Limits:
@@ -66,7 +66,7 @@ def build_user_bars(
         sampled_user_ranks = np.arange(1.0, num_users + 1.0)
     descending_contributions = np.asarray(ascending_contributions, dtype=np.float64)[::-1]
     contributions_at_ranks = descending_contributions[np.searchsorted(cumulative_users, sampled_user_ranks)]
-    count_text = wording.counted(int(num_users), unit_name)
+    count_text = format_count(int(num_users), unit_name)
     if sampled_user_ranks.size < num_users:
         count_text = f"{sampled_user_ranks.size} of {count_text}"
     # Rows are what the bound is about, and need no word.
@@ -95,9 +95,9 @@ def plot_classes(dataset: Dataset) -> Plot:
     return Plot(
         "distribution-classes",
         "Rows per user",
-        f"{wording.percent(float(user_shares.max()))} of users have {class_names[int(user_shares.argmax())]} rows; "
+        f"{format_percent(float(user_shares.max()))} of users have {class_names[int(user_shares.argmax())]} rows; "
         f"users with {class_names[int(row_shares.argmax())]} rows hold "
-        f"{wording.percent(float(row_shares.max()))} of all rows",
+        f"{format_percent(float(row_shares.max()))} of all rows",
         names_axis("rows per user"),
         share_axis("share", (0.0, axis_end), number_format=".3~%"),
         bars,
@@ -160,7 +160,7 @@ def plot_counts(dataset: Dataset) -> Plot:
     return Plot(
         "distribution-counts",
         "Users of each size",
-        f"The commonest number of rows per user is {wording.number(commonest_size)}; the tail reaches "
+        f"The commonest number of rows per user is {format_number(commonest_size)}; the tail reaches "
         f"{histogram.max_size:,}",
         _build_rows_axis(histogram),
         Axis("users per size", "", user_limits, title=title, number_format=",.3~r"),
@@ -178,7 +178,7 @@ def plot_tail(dataset: Dataset) -> Plot:
     return Plot(
         "distribution-tail",
         "How heavy the tail is",
-        f"One user in ten has more than {wording.counted(histogram.quantile(0.9), 'row')}",
+        f"One user in ten has more than {format_count(histogram.find_quantile(0.9), 'row')}",
         _build_rows_axis(histogram),
         Axis("share of users with at least so many", "", share_limits, number_format=".3~%"),
         (Curve("users", columns["size"], columns["share_of_users"], Style.TOTAL, line_shape="vh"),),
@@ -192,7 +192,7 @@ def plot_shares(dataset: Dataset) -> Plot:
     """Plot the share of all rows that a share of the users, the heaviest first, holds; users on a log axis."""
     histogram, share_columns = dataset.histogram, tabulate_shares(dataset.histogram)
     user_shares, row_shares = share_columns["share_of_users"], share_columns["share_of_rows"]
-    heaviest_share_text = wording.percent(histogram.summary().top_percent_share)
+    heaviest_share_text = format_percent(histogram.summarise().top_percent_share)
     limits = (min(max(1.0 / histogram.num_users, 1e-6), 0.5), 1.0)
     return Plot(
         "distribution-shares",
@@ -261,7 +261,7 @@ def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
     """Build columns by name: log-spaced shares of the users, the heaviest first, and their shares of all rows."""
     smallest_share = max(1.0 / histogram.num_users, 1e-6)
     user_shares = np.unique(np.concatenate((np.geomspace(smallest_share, 1.0, 200), [1.0])))
-    return {"share_of_users": user_shares, "share_of_rows": histogram.share_held_by_heaviest(user_shares)}
+    return {"share_of_users": user_shares, "share_of_rows": histogram.compute_heaviest_share(user_shares)}
 
 
 GINI_SCALE_TEXT = "0: all alike; 1: one user has everything."
@@ -269,18 +269,18 @@ GINI_SCALE_TEXT = "0: all alike; 1: one user has everything."
 
 def describe_sizes(histogram: ContributionHistogram, unit_noun: str = "user") -> str:
     """Write two sentences: the numbers of users and rows, and the rows of the median, mean and heaviest user."""
-    summary = histogram.summary()
+    summary = histogram.summarise()
     return (
-        f"**{wording.counted(histogram.num_users, unit_noun)}** {wording.agreeing(histogram.num_users, 'has', 'have')} "
-        f"**{wording.counted(histogram.num_rows, 'row')}**. "
-        f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, and the "
-        f"heaviest has {wording.number(histogram.max_size)}."
+        f"**{format_count(histogram.num_users, unit_noun)}** {choose_word(histogram.num_users, 'has', 'have')} "
+        f"**{format_count(histogram.num_rows, 'row')}**. "
+        f"The median user has {format_number(summary.median)}, the mean is {format_number(summary.mean)}, and the "
+        f"heaviest has {format_number(histogram.max_size)}."
     )
 
 
 def describe_share(histogram: ContributionHistogram) -> str:
     """Write one sentence: which share of all rows the heaviest 1 % of users hold."""
-    return f"The heaviest 1 % of users hold {wording.percent(histogram.summary().top_percent_share)} of all rows."
+    return f"The heaviest 1 % of users hold {format_percent(histogram.summarise().top_percent_share)} of all rows."
 
 
 WARNING_SHARE = 0.1
@@ -319,13 +319,13 @@ class OutsideCounts:
         if not self.num_outside:
             return f"All {self.noun}s lie inside {range_phrase}."
         return (
-            f"{wording.counted(self.num_outside, self.noun)} of {wording.number(self.num_values)} "
-            f"({self.percent_text}) {wording.agreeing(self.num_outside, 'lies', 'lie')} outside {range_phrase}"
-            f"{wording.agreeing(self.num_outside, singular_effect, plural_effect)}: "
-            f"{wording.number(self.num_below)} below, {wording.number(self.num_above)} above."
+            f"{format_count(self.num_outside, self.noun)} of {format_number(self.num_values)} "
+            f"({self.percent_text}) {choose_word(self.num_outside, 'lies', 'lie')} outside {range_phrase}"
+            f"{choose_word(self.num_outside, singular_effect, plural_effect)}: "
+            f"{format_number(self.num_below)} below, {format_number(self.num_above)} above."
         )
 
     @property
     def percent_text(self) -> str:
         """Return the share of values outside the range, such as ``12 %``."""
-        return wording.percent(self.num_outside / self.num_values)
+        return format_percent(self.num_outside / self.num_values)

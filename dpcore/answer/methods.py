@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts, classify
 from dpcore.common.programs import Program, choose_library
 from dpcore.common.version import VERSION
+from dpcore.common.wording import format_entered
 
 CITATION_PATTERN = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
 """How a text names a work: ``[@amin2019]``, or ``[@amin2019, section 3]``."""
@@ -200,9 +200,9 @@ def write_guarantee(clause: str, epsilon: float, neighbours: Neighbours | str, d
         delta: The promised delta, 0 for a pure guarantee.
     """
     relation_text = neighbours if isinstance(neighbours, str) else TEXT_BY_NEIGHBOURS[neighbours]
-    symbols_text, budget_text = "ε", f"ε = {wording.entered(epsilon)}"
+    symbols_text, budget_text = "ε", f"ε = {format_entered(epsilon)}"
     if delta:
-        symbols_text, budget_text = "(ε, δ)", f"{budget_text} and δ = {wording.entered(delta)}"
+        symbols_text, budget_text = "(ε, δ)", f"{budget_text} and δ = {format_entered(delta)}"
     guarantee_text = f"{clause} with user-level {symbols_text}-differential privacy at {budget_text}"
     return f"{guarantee_text}. Two data sets are neighbours {relation_text}."
 

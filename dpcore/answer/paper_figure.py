@@ -19,11 +19,11 @@ from importlib import resources
 import numpy as np
 
 from dpcore.answer.plot import Axis, Curve, Item, Level, Plot, Style
-from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import format_number, format_percent
 from dpcore.contributions import FloatArray
 
 
@@ -145,7 +145,7 @@ class CheckedClaim:
 
 def _abbreviate_values(values: FloatArray) -> str:
     """Write the finite values, to three digits, between slashes; of more than `MAX_VALUES` the first and the last."""
-    texts = [wording.number(float(f"{value:.3g}")) for value in values if math.isfinite(value)]
+    texts = [format_number(float(f"{value:.3g}")) for value in values if math.isfinite(value)]
     return " / ".join(texts) if len(texts) <= MAX_VALUES else f"{texts[0]} … {texts[-1]}"
 
 
@@ -364,7 +364,7 @@ def build_plot(figure: PaperFigure, figure_runs: FigureRuns) -> Plot:
                 has_paper_label = True
             items.append(replace(curve, width=2.0, dash=curve_dash, symbol=curve_symbol))
     for stated_range_end in figure.stated_range or ():
-        items.append(Level(f"Paper: {wording.number(stated_range_end)}", stated_range_end))
+        items.append(Level(f"Paper: {format_number(stated_range_end)}", stated_range_end))
     return Plot(
         f"paper-{figure.key}",
         f"{figure.item_name}: {figure.title}",
@@ -384,10 +384,10 @@ def describe_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
     if difference is None:
         return "The paper prints no numbers of this figure."
     if figure.stated_range is not None:
-        lowest_text, highest_text = (wording.number(number) for number in figure.stated_range)
-        distance_phrase = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
+        lowest_text, highest_text = (format_number(number) for number in figure.stated_range)
+        distance_phrase = f"at most {format_percent(difference)} outside" if difference > 0.0 else "within"
         return f"The paper says {lowest_text} to {highest_text}; ours lie {distance_phrase}."
-    return f"Largest difference from the paper: {wording.percent(difference)}."
+    return f"Largest difference from the paper: {format_percent(difference)}."
 
 
 def list_claims(figure: PaperFigure, figure_runs: FigureRuns) -> list[str]:
@@ -403,4 +403,4 @@ def abbreviate_difference(figure: PaperFigure, figure_runs: FigureRuns) -> str:
     difference = figure.compute_largest_difference(figure_runs)
     if difference is None:
         return "no numbers printed"
-    return "within" if difference == 0.0 else wording.percent(difference)
+    return "within" if difference == 0.0 else format_percent(difference)

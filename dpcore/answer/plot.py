@@ -18,8 +18,8 @@ import numpy.typing as npt
 from dpcore.answer.handle import Handle
 from dpcore.answer.limits import Limits as Limits
 from dpcore.answer.limits import fit_limits, linear_limits
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance
+from dpcore.common.wording import capitalise
 from dpcore.contributions import FloatArray
 
 IN_USE = "In use"
@@ -83,7 +83,7 @@ class Axis:
     @cached_property
     def heading(self) -> str:
         """Return the text at the axis: its title, or else its label with a capital."""
-        return self.title or wording.capital(self.label)
+        return self.title or capitalise(self.label)
 
     def contains(self, value: float) -> bool:
         """Return True if a number lies between the ends of the axis, or on one of them."""

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 
 from dpcore.answer.section import Note, Parts, Search, Table
-from dpcore.common import wording
 from dpcore.common.certificate import Solved, compare_results
 from dpcore.common.progress import ShouldStop
+from dpcore.common.wording import (
+    PERCENT,
+    choose_word,
+    describe_change,
+    format_count,
+    format_entered,
+    format_number,
+    format_percent,
+)
 
 SIMULATION_SENTENCE = "A simulation with NumPy's noise, not a release."
 """Stands at every result whose noise NumPy draws."""
@@ -57,10 +65,10 @@ def write_near_optimal_range(
         worse_choices_phrase: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
         choices_noun: The choices, a plural noun.
     """
-    limit_percent = f"5{wording.PERCENT}"
+    limit_percent = f"5{PERCENT}"
     limit_text = f"within {limit_percent} of {objective_text}"
-    low_text = wording.number(lowest_choice) if unit_noun else wording.entered(lowest_choice)
-    high_text = wording.counted(highest_choice, unit_noun) if unit_noun else wording.entered(highest_choice)
+    low_text = format_number(lowest_choice) if unit_noun else format_entered(lowest_choice)
+    high_text = format_count(highest_choice, unit_noun) if unit_noun else format_entered(highest_choice)
     if lowest_choice != highest_choice:
         return f"{f'{choices_noun} {symbol}'.rstrip()} from {low_text} to {high_text} are {limit_text}."
     if worse_choices_phrase:
@@ -84,7 +92,7 @@ def compare_own_bound(
         format_error: Writes an error.
         choice_name: The name of what the answer chose.
     """
-    error_change_text = wording.change(own_error, best_error)
+    error_change_text = describe_change(own_error, best_error)
     return f"{error_name} {format_error(own_error)}, {error_change_text} compared with {choice_name} above."
 
 
@@ -108,8 +116,8 @@ def compare_half_and_double(
     """
     half_bound = max(bound // 2, 1) if is_integer else bound / 2.0
     best_error, half_error, double_error = compute_errors([bound, half_bound, 2 * bound])
-    half_text = f"half ({format_bound(half_bound)}) costs {wording.change(half_error, best_error)}, "
-    double_text = f"double ({format_bound(2 * bound)}) costs {wording.change(double_error, best_error)}"
+    half_text = f"half ({format_bound(half_bound)}) costs {describe_change(half_error, best_error)}, "
+    double_text = f"double ({format_bound(2 * bound)}) costs {describe_change(double_error, best_error)}"
     return f"{half_text if half_bound != bound else ''}{double_text} in {error_name}."
 
 
@@ -125,8 +133,8 @@ def describe_affected(
         loss_text: What is lost, with its verb.
     """
     return (
-        f"{wording.counted(num_affected, 'user')} ({wording.percent(num_affected / num_users)}) "
-        f"{wording.agreeing(num_affected, 'lies', 'lie')} over the bound; {wording.percent(lost_share)} of {loss_text}."
+        f"{format_count(num_affected, 'user')} ({format_percent(num_affected / num_users)}) "
+        f"{choose_word(num_affected, 'lies', 'lie')} over the bound; {format_percent(lost_share)} of {loss_text}."
     )
 
 

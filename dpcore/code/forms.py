@@ -9,9 +9,9 @@ from typing import Any
 
 from dpcore.code.release_spec import Code, Quantity, ReleaseSpec
 from dpcore.code.several import ReleasePlan
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.programs import Program
+from dpcore.common.wording import format_count, format_number
 from dpcore.data import samples
 from dpcore.data.tables import FileLayout, TableLayout
 from dpcore.dataset import Contribution, Dataset
@@ -108,9 +108,9 @@ def build_forms(
 
 def name_cap_form(max_rows: float) -> str:
     """Return the name of the form with a bound on rows."""
-    return f"Bound, {wording.counted(max_rows, 'row')}"
+    return f"Bound, {format_count(max_rows, 'row')}"
 
 
 def name_smooth_form(threshold: float) -> str:
     """Return the name of the form with smooth weights."""
-    return f"Smooth weights, bound {wording.number(threshold)}"
+    return f"Smooth weights, bound {format_number(threshold)}"

@@ -129,17 +129,17 @@ def find_release_noise(
     noise = noise or find_noise(program, spec.noise, spec.epsilon, spec.delta, **count_options)
     sensitivity = compute_sensitivity(spec, noise.kind)
     if rows_noise is not None:
-        rows_deviation = math.sqrt(rows_noise.variance(float(spec.max_rows or 0)))
-        half_width = noise.interval_half_width(COVERAGE, sensitivity / 2.0)
-        return ReleaseNoise(math.sqrt(noise.variance(sensitivity / 2.0)), half_width, rows_deviation)
+        rows_deviation = math.sqrt(rows_noise.compute_variance(float(spec.max_rows or 0)))
+        half_width = noise.find_half_width(COVERAGE, sensitivity / 2.0)
+        return ReleaseNoise(math.sqrt(noise.compute_variance(sensitivity / 2.0)), half_width, rows_deviation)
     if not splits_budget:
-        half_width = noise.interval_half_width(COVERAGE, sensitivity)
-        return ReleaseNoise(math.sqrt(noise.variance(sensitivity)), half_width)
+        half_width = noise.find_half_width(COVERAGE, sensitivity)
+        return ReleaseNoise(math.sqrt(noise.compute_variance(sensitivity)), half_width)
     # Half of the budget for each; BigQuery's shares are in its scale already. Half of rho is sqrt(2) sigma, half of
     # epsilon 2 b. The sum is around the middle of the range, so that it moves by half of the range.
     split_noise_factor = 2.0 if noise.kind is NoiseKind.LAPLACE else math.sqrt(2.0)
     split_noise_factor = 1.0 if program is Program.BIGQUERY else split_noise_factor
     range_width = (spec.upper or 0.0) - (spec.lower or 0.0)
-    noise_deviation = split_noise_factor * math.sqrt(noise.variance(sensitivity / 2.0))
-    half_width = split_noise_factor * noise.interval_half_width(COVERAGE, sensitivity / 2.0)
+    noise_deviation = split_noise_factor * math.sqrt(noise.compute_variance(sensitivity / 2.0))
+    half_width = split_noise_factor * noise.find_half_width(COVERAGE, sensitivity / 2.0)
     return ReleaseNoise(noise_deviation, half_width, 2.0 * noise_deviation / range_width)

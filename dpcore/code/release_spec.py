@@ -24,10 +24,10 @@ from fractions import Fraction
 from numbers import Real
 from pathlib import Path
 
-from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, ReleaseFacts
+from dpcore.common.wording import format_count
 from dpcore.data.tables import FileLayout, TableLayout
 
 MAX_INTEGER = 10**12
@@ -450,12 +450,12 @@ class ReleaseSpec:
             verb_text = "scaled" if self.scales_vector else "capped"
             return f"what a user adds to all groups {verb_text} to an {norm_name} norm of at most {self.max_norm!r}"
         if self.max_groups is not None and self.quantity is not Quantity.GROUP_COUNTS:
-            groups_text = f"at most {wording.counted(self.max_groups, 'group')} per user"
+            groups_text = f"at most {format_count(self.max_groups, 'group')} per user"
             if self.max_rows is not None:
-                return f"{groups_text}, and at most {wording.counted(self.max_rows, 'row')} in each"
+                return f"{groups_text}, and at most {format_count(self.max_rows, 'row')} in each"
             return f"{groups_text}, and each total in a group clamped to [{self.min_total!r}, {self.max_total!r}]"
         if self.max_rows is not None:
-            return f"at most {wording.counted(self.max_rows, 'row')} per user"
+            return f"at most {format_count(self.max_rows, 'row')} per user"
         if self.training is not None and self.training.rule is not None:
             return self.training.rule.describe_bound(float(self.threshold or 0.0))
         if self.threshold is not None:
@@ -470,7 +470,7 @@ class ReleaseSpec:
         if self.max_total is not None:
             return f"each user's total clamped to [{self.min_total!r}, {self.max_total!r}]"
         if self.max_groups is not None:
-            return f"at most {wording.counted(self.max_groups, 'group')} per user"
+            return f"at most {format_count(self.max_groups, 'group')} per user"
         if self.exponent is not None:
             return f"task weights with exponent {self.exponent!r} within a budget of {self.weight_budget!r} per user"
         return f"row weights, no user above {self.largest_user_weight!r} in total"

@@ -34,11 +34,11 @@ from dpcore.code.release_spec import (
     Quantity,
     ReleaseSpec,
 )
-from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import DrawnNoise, Program, find_share_noise, find_total_budget
+from dpcore.common.wording import format_count
 
 NUM_PARTS = 2**20
 SHARED_COUNT_NAME = "rows of the means"
@@ -212,7 +212,7 @@ class ReleasePlan:
         """Return a phrase with the number of releases, the budget, and each release's name and bound."""
         delta_text = "" if self.delta is None else f" and delta = {self.delta!r}"
         releases_text = "; ".join(f"{release.name}, {release.spec.bound_text}" for release in self.releases)
-        count_text = wording.counted(len(self.releases), "release")
+        count_text = format_count(len(self.releases), "release")
         return f"{count_text} from one budget of epsilon = {self.epsilon!r}{delta_text}: {releases_text}"
 
 

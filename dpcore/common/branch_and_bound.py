@@ -18,7 +18,7 @@ import numpy as np
 
 from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.contributions import FloatArray, build_log_grid
 
 FIRST_POINTS = 33
 """Points of the first look: one call on so many costs hardly more than on one, and saves the first rounds."""
@@ -36,7 +36,7 @@ STRETCH_ROUNDS = 300
 """Looks along a stretch, on either side; each narrows its end about thirtyfold."""
 
 
-class Split(NamedTuple):
+class ObjectiveParts(NamedTuple):
     """An objective at some points, in its parts; each of the shape of the points.
 
     For the maximum of several objectives, each part has shape (objectives, points).
@@ -86,30 +86,30 @@ class _Intervals(NamedTuple):
 
     left_ends: FloatArray
     right_ends: FloatArray
-    split_at_left: Split
-    split_at_right: Split
+    parts_at_left: ObjectiveParts
+    parts_at_right: ObjectiveParts
 
     def take(self, interval_indices: np.ndarray) -> _Intervals:
         """Return the intervals at these indices, or where a mask is True."""
-        end_splits = (
-            _select_points(split, interval_indices) for split in (self.split_at_left, self.split_at_right)
+        end_parts = (
+            _select_points(parts, interval_indices) for parts in (self.parts_at_left, self.parts_at_right)
         )
-        return _Intervals(self.left_ends[interval_indices], self.right_ends[interval_indices], *end_splits)
+        return _Intervals(self.left_ends[interval_indices], self.right_ends[interval_indices], *end_parts)
 
 
-def _select_points(point_split: Split, point_indices: np.ndarray | slice) -> Split:
+def _select_points(point_parts: ObjectiveParts, point_indices: np.ndarray | slice) -> ObjectiveParts:
     """Return the parts of an objective at some of its points."""
-    return Split(*(objective_part[..., point_indices] for objective_part in point_split))
+    return ObjectiveParts(*(objective_part[..., point_indices] for objective_part in point_parts))
 
 
-def _join_splits(first_split: Split, second_split: Split) -> Split:
-    """Return the parts of an objective at the points of the first split, then of the second."""
-    part_pairs = zip(first_split, second_split, strict=True)
-    return Split(*(np.concatenate(part_pair, axis=-1) for part_pair in part_pairs))
+def _join_parts(first_parts: ObjectiveParts, second_parts: ObjectiveParts) -> ObjectiveParts:
+    """Return the parts of an objective at the points of the first parts, then of the second."""
+    part_pairs = zip(first_parts, second_parts, strict=True)
+    return ObjectiveParts(*(np.concatenate(part_pair, axis=-1) for part_pair in part_pairs))
 
 
 def minimise(
-    compute_split: Callable[[FloatArray], Split],
+    compute_parts: Callable[[FloatArray], ObjectiveParts],
     low: float,
     high: float,
     *,
@@ -123,7 +123,7 @@ def minimise(
     """Minimise a falling plus a rising part on [low, high], to a relative tolerance unless it is stopped before.
 
     Args:
-        compute_split: The objective in its parts, vectorised over ascending points.
+        compute_parts: The objective in its parts, vectorised over ascending points.
         low: Lower end, above 0 (whole where ``is_integer``).
         high: Upper end, at least ``low``.
         is_integer: Only whole numbers are allowed; neighbouring ones then need no bound.
@@ -137,23 +137,23 @@ def minimise(
     Returns:
         `Minimum`; among equal values seen first the smallest point.
     """
-    points = log_spaced(low, high, FIRST_POINTS) if first_points is None else first_points
+    points = build_log_grid(low, high, FIRST_POINTS) if first_points is None else first_points
     if is_integer:
         points = np.unique(np.clip(np.rint(points), low, high))
-    split_at_points = compute_split(points)
-    point_values = split_at_points.values
+    parts_at_points = compute_parts(points)
+    point_values = parts_at_points.values
     best_index = int(np.argmin(point_values))
     best_point, best_value = float(points[best_index]), float(point_values[best_index])
-    end_splits = (_select_points(split_at_points, point_slice) for point_slice in (slice(-1), slice(1, None)))
-    intervals = _Intervals(points[:-1], points[1:], *end_splits)
+    end_parts = (_select_points(parts_at_points, point_slice) for point_slice in (slice(-1), slice(1, None)))
+    intervals = _Intervals(points[:-1], points[1:], *end_parts)
     # A single point is its own proof.
     proved_bound = best_value if points.size == 1 else math.inf
     num_evaluations, stop_reason = points.size, ""
     log_search_length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
     while intervals.left_ends.size:
         # The one inequality that the proof rests on; less the rounding of the falling part, it holds in float64 too.
-        rising_at_left = intervals.split_at_left.rising
-        lower_bounds = _largest_objective(intervals.split_at_right.falling_at_least + rising_at_left)
+        rising_at_left = intervals.parts_at_left.rising
+        lower_bounds = _largest_objective(intervals.parts_at_right.falling_at_least + rising_at_left)
         # Two roots and not the root of a product, which could overflow.
         midpoints = np.sqrt(intervals.left_ends) * np.sqrt(intervals.right_ends)
         if is_integer:
@@ -164,7 +164,7 @@ def minimise(
             midpoints = np.clip(np.floor(midpoints), smallest_midpoints, largest_midpoints)
         unsplittable_mask = (midpoints <= intervals.left_ends) | (midpoints >= intervals.right_ends)
         if is_integer:  # Neighbours: both values are known, nothing lies between.
-            smaller_end_values = np.minimum(intervals.split_at_left.values, intervals.split_at_right.values)
+            smaller_end_values = np.minimum(intervals.parts_at_left.values, intervals.parts_at_right.values)
             lower_bounds = np.where(unsplittable_mask, smaller_end_values, lower_bounds)
         # Ends with nothing between them in float64 cannot be halved: they settle with the bound they have.
         settled_interval_mask = unsplittable_mask | (lower_bounds >= best_value * (1.0 - tolerance))
@@ -186,24 +186,26 @@ def minimise(
         if stop_reason:  # Open intervals count with the bound they have: less is proved, but nothing wrong.
             proved_bound = min(proved_bound, float(lower_bounds.min()))
             break
-        split_at_points = compute_split(midpoints)
+        parts_at_points = compute_parts(midpoints)
         num_evaluations += midpoints.size
-        point_values = split_at_points.values
+        point_values = parts_at_points.values
         best_index = int(np.argmin(point_values))
         if float(point_values[best_index]) < best_value:
             best_point, best_value = float(midpoints[best_index]), float(point_values[best_index])
         intervals = _Intervals(
             np.concatenate((intervals.left_ends, midpoints)),
             np.concatenate((midpoints, intervals.right_ends)),
-            _join_splits(intervals.split_at_left, split_at_points),
-            _join_splits(split_at_points, intervals.split_at_right),
+            _join_parts(intervals.parts_at_left, parts_at_points),
+            _join_parts(parts_at_points, intervals.parts_at_right),
         )
-        intervals = intervals.take(np.argsort(intervals.left_ends))  # `split` is promised ascending points.
+        intervals = intervals.take(
+            np.argsort(intervals.left_ends)
+        )  # `compute_parts` is promised ascending points.
     return Minimum(best_point, best_value, proved_bound, num_evaluations, stop_reason)
 
 
 def move_to_kink(
-    compute_split: Callable[[FloatArray], Split],
+    compute_parts: Callable[[FloatArray], ObjectiveParts],
     minimum: Minimum,
     list_kinks_around: Callable[[float], FloatArray],
     lowest_point: float,
@@ -215,7 +217,7 @@ def move_to_kink(
     that jumps at kinks, such as a number of users above the cap, would be off by one there.
 
     Args:
-        compute_split: The objective in its parts, vectorised over ascending points.
+        compute_parts: The objective in its parts, vectorised over ascending points.
         minimum: From `minimise`; at either end of the range it is left as it is.
         list_kinks_around: The kinks on either side of a point, exactly as the objective has them.
         lowest_point: Lower end of the range.
@@ -233,10 +235,10 @@ def move_to_kink(
     )
     for _ in range(KINK_ROUNDS):
         best_and_kinks = best_point, *list_kinks_around(best_point)
-        nearby_points = log_spaced(left_end, right_end, KINK_POINTS, best_and_kinks)
-        split_at_points = compute_split(nearby_points)
+        nearby_points = build_log_grid(left_end, right_end, KINK_POINTS, best_and_kinks)
+        parts_at_points = compute_parts(nearby_points)
         num_evaluations += nearby_points.size
-        objective_values = split_at_points.values
+        objective_values = parts_at_points.values
         best_index = int(np.argmin(objective_values))
         if float(objective_values[best_index]) < best_value:
             best_point, best_value = float(nearby_points[best_index]), float(objective_values[best_index])
@@ -246,8 +248,8 @@ def move_to_kink(
         neighbour_indices = max(best_index - 1, 0), min(best_index + 1, nearby_points.size - 1)
         left_end, right_end = (float(nearby_points[neighbour_index]) for neighbour_index in neighbour_indices)
     clipped_kinks = np.unique(np.clip(list_kinks_around(best_point), lowest_point, highest_point))
-    split_at_points = compute_split(clipped_kinks)
-    objective_values = split_at_points.values
+    parts_at_points = compute_parts(clipped_kinks)
+    objective_values = parts_at_points.values
     best_index = int(np.argmin(objective_values))
     if float(objective_values[best_index]) <= best_value * (1.0 + KINK_TIE):
         best_point, best_value = float(clipped_kinks[best_index]), float(objective_values[best_index])
@@ -256,14 +258,18 @@ def move_to_kink(
 
 
 def find_interval_within(
-    compute_split: Callable[[FloatArray], Split], minimiser: float, low: float, high: float, limit: float
+    compute_parts: Callable[[FloatArray], ObjectiveParts],
+    minimiser: float,
+    low: float,
+    high: float,
+    limit: float,
 ) -> tuple[float, float]:
     """Find the interval of integers around the minimiser on which the objective is proved within a limit.
 
     On [a, b] the objective is at most fall(a) + rise(b), so that no single valley has to be assumed.
 
     Args:
-        compute_split: The objective in its parts, vectorised over ascending points.
+        compute_parts: The objective in its parts, vectorised over ascending points.
         minimiser: A whole number in [low, high] at which the objective is within the limit.
         low: Smallest whole number allowed, above 0.
         high: Largest.
@@ -273,13 +279,16 @@ def find_interval_within(
         (lowest, highest): every whole number from the one to the other is within the limit. The next one
         outside is not, unless ``low`` or ``high`` is reached (or, beyond 1e15, float64's resolution).
     """
-    return _find_interval_end(compute_split, minimiser, low, limit), _find_interval_end(
-        compute_split, minimiser, high, limit
+    return _find_interval_end(compute_parts, minimiser, low, limit), _find_interval_end(
+        compute_parts, minimiser, high, limit
     )
 
 
 def _find_interval_end(
-    compute_split: Callable[[FloatArray], Split], first_end: float, last_end: float, objective_limit: float
+    compute_parts: Callable[[FloatArray], ObjectiveParts],
+    first_end: float,
+    last_end: float,
+    objective_limit: float,
 ) -> float:
     """Find the last integer from ``first_end`` to ``last_end`` up to which the objective is proved within the limit."""
     # A stack of targets: if the way to one is not proved, a nearer one is tried first.
@@ -288,11 +297,11 @@ def _find_interval_end(
         if not target_stack:
             break
         low, high = min(proved_end, target_stack[-1]), max(proved_end, target_stack[-1])
-        segment_points = np.unique(np.clip(np.rint(log_spaced(low, high, FIRST_POINTS)), low, high))
-        split_at_points = compute_split(segment_points)
-        values = split_at_points.values
+        segment_points = np.unique(np.clip(np.rint(build_log_grid(low, high, FIRST_POINTS)), low, high))
+        parts_at_points = compute_parts(segment_points)
+        values = parts_at_points.values
         empty_mask = (np.diff(segment_points) <= 1.0) | (segment_points.size == 2)
-        interval_bounds = split_at_points.falling[:-1] + split_at_points.rising[1:]
+        interval_bounds = parts_at_points.falling[:-1] + parts_at_points.rising[1:]
         upper_bounds = np.where(empty_mask, np.maximum(values[:-1], values[1:]), interval_bounds)
         within_mask = upper_bounds <= objective_limit
         if last_end < first_end:

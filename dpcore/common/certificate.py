@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from dpcore.common import wording
 from dpcore.common.checks import CertificateError
+from dpcore.common.wording import PERCENT, format_number, format_percent
 
 # Below this a lower bound exceeds the value it bounds by more than rounding can explain.
 IMPOSSIBLE_GAP = -1e-9
@@ -80,7 +80,7 @@ class Certificate:
         # No line breaks before a no-break space's sign, nor after a minus sign; after a hyphen it does.
         gap_text = f"{rounded_mantissa:g}e−{-gap_exponent:d} (relative)"
         if gap_exponent >= -4:
-            gap_text = f"{rounded_mantissa * 10.0 ** (gap_exponent + 2):.3g}{wording.PERCENT}"
+            gap_text = f"{rounded_mantissa * 10.0 ** (gap_exponent + 2):.3g}{PERCENT}"
         return f"Proved: no choice of this kind is better by more than {gap_text}; {self.argument}.{approximation_text}"
 
 
@@ -115,6 +115,6 @@ def compare_results(own_result: Solved, other_result: Solved) -> str:
     smaller_result = own_result if own_value <= other_value else other_result
     time_ratio = other_result.seconds / max(own_result.seconds, 1e-9)
     return (
-        f"The value of {smaller_result.solver} is smaller by {wording.percent(relative_difference, 2)}. "
-        f"{other_result.solver} took {wording.number(time_ratio, 2)} times as long as {own_result.solver}."
+        f"The value of {smaller_result.solver} is smaller by {format_percent(relative_difference, 2)}. "
+        f"{other_result.solver} took {format_number(time_ratio, 2)} times as long as {own_result.solver}."
     )

@@ -12,7 +12,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from dpcore.common import wording
+from dpcore.common.wording import capitalise, format_digits, format_entered
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class InputProblem:
     def sentence(self) -> str:
         """Return the problem as one or two sentences, the location in front."""
         first_sentence = f"{self.location}: {self.message}" if self.location else self.message
-        first_sentence = _end_sentence(wording.capital(first_sentence))
+        first_sentence = _end_sentence(capitalise(first_sentence))
         return f"{first_sentence} {_end_sentence(self.remedy)}" if self.remedy else first_sentence
 
 
@@ -150,7 +150,7 @@ def quote(value: object) -> str:
     try:
         value_text = repr(value)
         if isinstance(value, float) and math.isfinite(value) and "e" in value_text:
-            value_text = wording.digits(value)
+            value_text = format_digits(value)
     except ValueError:  # Python refuses to print whole numbers of more than 4,300 digits.
         return "a number of thousands of digits"
     return value_text if len(value_text) <= 40 else value_text[:37] + "..."
@@ -253,7 +253,7 @@ class Problems:
         (lower_name, lower), (upper_name, upper) = arguments.items()
         if _as_float(lower) < _as_float(upper):
             return True
-        received_text = " and ".join(wording.entered(_as_float(range_end)) for range_end in (lower, upper))
+        received_text = " and ".join(format_entered(_as_float(range_end)) for range_end in (lower, upper))
         self.add(f"{lower_name} must lie below {upper_name}; got {received_text}")
         return False
 
@@ -297,7 +297,7 @@ class Problems:
         for argument_name, argument in arguments.items():
             float_argument = _as_float(argument)
             if not (math.isfinite(float_argument) and is_valid(float_argument)):
-                requirement_text = requirement_format.format(*map(wording.entered, limits))
+                requirement_text = requirement_format.format(*map(format_entered, limits))
                 self.add(f"{argument_name} must {requirement_text}; got {quote(argument)}")
                 are_valid = False
         return are_valid

@@ -93,7 +93,7 @@ def _divide_or_infinite(shift: FloatArray, scale: FloatArray) -> FloatArray:
         return np.where(scale > 0.0, shift / scale, np.inf)
 
 
-def expected_absolute(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
+def compute_mean_absolute(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
     """Compute E|a + noise|, exactly.
 
     Args:
@@ -115,7 +115,7 @@ def expected_absolute(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLi
     return np.asarray(s * ROOT_TWO_OVER_PI * np.exp(-r * r / 2.0) + a * erf(r / math.sqrt(2.0)))
 
 
-def root_mean_square(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
+def compute_rms(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
     """Compute the root mean square of a + noise, sqrt(a^2 + variance).
 
     ``shift`` is a, and ``scale`` is the scale of the noise, b of Laplace or the standard deviation of Gaussian noise.
@@ -124,7 +124,7 @@ def root_mean_square(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLik
     return np.hypot(a, math.sqrt(noise.unit_variance) * s)
 
 
-def magnitude_within(noise: NoiseKind, coverage: float) -> float:
+def find_magnitude(noise: NoiseKind, coverage: float) -> float:
     """Compute the m at which |noise| <= m scale with probability ``coverage``, which is in [0, 1)."""
     with Problems() as problems:
         if problems.between(0.0, 1.0, coverage=coverage) and coverage == 1.0:
@@ -181,7 +181,7 @@ def measure_error(
     if measure is Measure.BOUND:
         s = np.asarray(scale, dtype=np.float64)
         return np.asarray(np.asarray(shift, dtype=np.float64) + noise.mean_magnitude * s)
-    return (expected_absolute if measure is Measure.ABSOLUTE else root_mean_square)(noise, shift, scale)
+    return (compute_mean_absolute if measure is Measure.ABSOLUTE else compute_rms)(noise, shift, scale)
 
 
 def find_balance(perspective: Perspective, pull: float) -> float:
@@ -218,7 +218,7 @@ ASSUMPTION_LABEL = "Users who differ"
 """Label of the fact that says what an answer assumes of users."""
 
 
-def design_effect(
+def compute_design_effect(
     sizes: npt.ArrayLike, user_counts: npt.ArrayLike, user_share: float = ASSUMED_USER_SHARE
 ) -> float:
     """Compute the variance of the mean of all rows at user share rho, as a multiple of that of independent rows.
@@ -233,7 +233,7 @@ def design_effect(
     return 1.0 + user_share * (float((row_counts * size_array).sum()) / float(row_counts.sum()) - 1.0)
 
 
-def weighted_effect(
+def compute_weighted_effect(
     weights: FloatArray, user_codes: npt.ArrayLike, user_share: float = ASSUMED_USER_SHARE
 ) -> float:
     """Compute the variance of weighted sums of rows at user share rho, as a multiple of that of independent rows.

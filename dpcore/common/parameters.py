@@ -23,11 +23,11 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from types import NoneType
 from typing import Any, Self, TypeVar
 
-from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, quote
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.programs import Program
 from dpcore.common.text_fields import DECLARATION_KEY, LONGEST_KEY, MAX_TEXT, list_field_types
+from dpcore.common.wording import capitalise, format_entered
 
 P = TypeVar("P", bound="Parameters")
 
@@ -196,7 +196,7 @@ EPSILON = Field("Privacy budget ε", "", FieldOrigin.PUBLIC, name="ε", is_requi
 
 def _declare(default: Any, label: str, name: str = "", unit: str = "", **attributes: Any) -> Any:
     """Build a dataclass field with its declaration, whose report label follows from name, label and unit."""
-    report_name = wording.capital(name.removeprefix("the ")) if name else label
+    report_name = capitalise(name.removeprefix("the ")) if name else label
     label_in_sentence = label[:1].lower() + label[1:] if label[1:2].islower() else label
     report_label = f"{report_name}, {unit}" if unit else report_name
     name = name or f"the {label_in_sentence}"
@@ -447,14 +447,14 @@ def list_fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
 
 def describe(parameters_type: Any) -> dict[str, str]:
     """Return the help text of each field by name, with the range of its values."""
-    lowest_text, highest_text = map(wording.entered, EPSILON_RANGE)
+    lowest_text, highest_text = map(format_entered, EPSILON_RANGE)
     help_by_field = {"epsilon": f"Privacy budget, from {lowest_text} to {highest_text}."}
     for field_name, declaration in declared_fields(parameters_type).items():
         help_text = f"{declaration.label}. {declaration.help}".rstrip()
         if declaration.stops:
-            help_text += f" One of {', '.join(map(wording.entered, declaration.stops))}."
+            help_text += f" One of {', '.join(map(format_entered, declaration.stops))}."
         elif declaration.limits is not None:
-            lowest_text, highest_text = map(wording.entered, declaration.limits)
+            lowest_text, highest_text = map(format_entered, declaration.limits)
             range_text = f"From {lowest_text} to {highest_text}."
             help_text += "" if range_text in help_text else f" {range_text}"
         help_by_field[field_name] = help_text

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
+from dpcore.common.wording import format_count, format_digits
 
 
 class Neighbours(enum.Enum):
@@ -170,7 +170,7 @@ def format_rounded_up(privacy_parameter: float, num_digits: int = 6) -> str:
     rounded_decimal = exact_decimal.quantize(last_digit_unit, rounding=ROUND_HALF_EVEN)
     if abs(rounded_decimal - exact_decimal) > exact_decimal * Decimal("1e-12"):
         rounded_decimal = exact_decimal.quantize(last_digit_unit, ROUND_CEILING)
-    return wording.digits(float(rounded_decimal))
+    return format_digits(float(rounded_decimal))
 
 
 @dataclass(frozen=True)
@@ -476,5 +476,5 @@ class Ledger:
         delta_text = f", δ = {format_rounded_up(ledger_total.delta)}" if ledger_total.delta else ""
         return (
             f"Spent on these data: ε = {format_rounded_up(ledger_total.epsilon)}{delta_text} in "
-            f"{wording.counted(len(self.releases), 'release')} ({ledger_total.neighbours.short})."
+            f"{format_count(len(self.releases), 'release')} ({ledger_total.neighbours.short})."
         )

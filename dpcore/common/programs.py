@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import mechanisms, noise_error, wording
+from dpcore.common import mechanisms, noise_error
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.wording import format_percent
 from dpcore.contributions import FloatArray
 
 
@@ -65,7 +66,7 @@ class DrawnNoise:
     unit_scale: float
     is_discrete: bool = False
 
-    def variance(self, sensitivity: npt.ArrayLike) -> FloatArray:
+    def compute_variance(self, sensitivity: npt.ArrayLike) -> FloatArray:
         """Compute the variance of the noise at these sensitivities, same shape.
 
         Source: Canonne, Kamath, Steinke 2020, section 2, for the discrete laws.
@@ -75,43 +76,43 @@ class DrawnNoise:
             return np.asarray(self.kind.unit_variance * scales**2)
         if self.kind is NoiseKind.LAPLACE:
             # 2 p / (1 - p)^2 at p = e^(-1/b), which is 2 b^2 - 1/6 + O(1 / b^2).
-            return np.asarray(0.5 / np.sinh(_half_inverse(scales)) ** 2)
+            return np.asarray(0.5 / np.sinh(_halve_inverse(scales)) ** 2)
         # Beyond 3 the variance is that of a Gaussian to all digits of float64.
         values, sigmas = np.arange(-30.0, 31.0), np.clip(scales, 1e-3, 3.0)[..., None]
         weights = np.exp(-0.5 * (values / sigmas) ** 2)
         return np.where(scales > 3.0, scales**2, (values**2 * weights).sum(axis=-1) / weights.sum(axis=-1))
 
-    def mean_magnitude(self, sensitivity: npt.ArrayLike) -> FloatArray:
+    def compute_mean_magnitude(self, sensitivity: npt.ArrayLike) -> FloatArray:
         """Compute E|noise| at these sensitivities, same shape."""
-        return self.expected_absolute(0.0, sensitivity)
+        return self.compute_mean_absolute(0.0, sensitivity)
 
-    def expected_absolute(self, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
+    def compute_mean_absolute(self, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
         """Compute E|a + noise| at shifts a >= 0; with discrete noise a is a whole number."""
         a = np.asarray(shift, dtype=np.float64)
         a, scales = np.broadcast_arrays(a, self.unit_scale * np.asarray(sensitivity, dtype=np.float64))
         if not self.is_discrete:
-            return noise_error.expected_absolute(self.kind, a, scales)
+            return noise_error.compute_mean_absolute(self.kind, a, scales)
         if self.kind is NoiseKind.LAPLACE:
             # a + 2 E(-a - z)_+ is a + 2 p^(a + 1) / (1 - p^2) at p = e^(-1/b).
-            half_inverse = _half_inverse(scales)
+            half_inverse = _halve_inverse(scales)
             tail_powers = np.exp(-np.minimum(2.0 * a * half_inverse, 700.0))
             return np.asarray(a + tail_powers / np.sinh(2.0 * half_inverse))
-        return _mean_gaussian(scales, a)
+        return _compute_gaussian_magnitudes(scales, a)
 
     def measure_error(self, measure: Measure, shift: npt.ArrayLike, sensitivity: npt.ArrayLike) -> FloatArray:
         """Compute the error of a release with bias ``shift``, by one measure."""
         a = np.asarray(shift, dtype=np.float64)
         if measure is Measure.RMSE:
-            return np.hypot(a, np.sqrt(self.variance(sensitivity)))
+            return np.hypot(a, np.sqrt(self.compute_variance(sensitivity)))
         if measure is Measure.BOUND:
-            return np.asarray(a + self.mean_magnitude(sensitivity))
-        return self.expected_absolute(a, sensitivity)
+            return np.asarray(a + self.compute_mean_magnitude(sensitivity))
+        return self.compute_mean_absolute(a, sensitivity)
 
-    def interval_half_width(self, coverage: float, sensitivity: float) -> float:
+    def find_half_width(self, coverage: float, sensitivity: float) -> float:
         """Compute the smallest m with P(|noise| <= m) >= ``coverage``, which is in [0, 1)."""
         noise_scale = self.unit_scale * sensitivity
         if not self.is_discrete or noise_scale == 0.0:
-            return noise_error.magnitude_within(self.kind, coverage) * noise_scale
+            return noise_error.find_magnitude(self.kind, coverage) * noise_scale
         if self.kind is NoiseKind.LAPLACE:
             # P(|z| > m) = 2 p^(m + 1) / (1 + p).
             log_tail = math.log((1.0 - coverage) * (1.0 + math.exp(-1.0 / noise_scale)) / 2.0)
@@ -120,7 +121,7 @@ class DrawnNoise:
         return float(values[values >= 0][np.argmax(_cumulate_magnitudes(values, probabilities) >= coverage)])
 
 
-def _half_inverse(noise_scale: FloatArray) -> FloatArray:
+def _halve_inverse(noise_scale: FloatArray) -> FloatArray:
     """Return 1 / (2 b), limited to 350 so that its hyperbolic sine stays within float64."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.minimum(0.5 / noise_scale, 350.0))
@@ -146,11 +147,11 @@ _LARGE_SIGMA = 20.0
 kink of |a + z| at -a takes a sixth of the density there."""
 
 
-def _mean_gaussian(noise_scales: FloatArray, shifts: FloatArray) -> FloatArray:
+def _compute_gaussian_magnitudes(noise_scales: FloatArray, shifts: FloatArray) -> FloatArray:
     """Compute E|shift + z| for a discrete Gaussian z of each scale; all shapes are equal."""
     with np.errstate(divide="ignore", invalid="ignore"):
         densities = np.exp(-0.5 * (shifts / noise_scales) ** 2) / (noise_scales * math.sqrt(2.0 * math.pi))
-    continuous_means = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, noise_scales)
+    continuous_means = noise_error.compute_mean_absolute(NoiseKind.GAUSSIAN, shifts, noise_scales)
     means = np.where(noise_scales > _LARGE_SIGMA, continuous_means - densities / 6.0, continuous_means)
     for shift_index in map(tuple, np.argwhere((noise_scales > 0.0) & (noise_scales <= _LARGE_SIGMA))):
         whole_numbers, probabilities = _list_gaussian(float(noise_scales[shift_index]))
@@ -281,7 +282,7 @@ def describe_program(
     sigma_excess_share = sigma / find_exact_sigma(epsilon, delta) - 1.0
     if sigma_excess_share < 1e-3:
         return f"exact Gaussian, as {program.value} draws it."
-    excess_text = wording.percent(sigma_excess_share)
+    excess_text = format_percent(sigma_excess_share)
     return f"Gaussian, as {program.value} draws it: {excess_text} above the exact mechanism."
 
 

@@ -343,7 +343,7 @@ def finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def certificate_fields(certificate: Certificate | None) -> dict[str, object]:
+def convert_certificate(certificate: Certificate | None) -> dict[str, object]:
     """Return the JSON entries of a certificate by key; the proof is "none" without one."""
     if certificate is None:
         return {"proved_relative_gap": None, "proof": "none"}

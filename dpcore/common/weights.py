@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import require
-from dpcore.contributions import ContributionHistogram, FloatArray, SumsAtBounds, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, SumsAtBounds, sum_suffixes
 
 MAX_TRADE_OFF = 1e200
 """Largest A in (*): products of A with users and rows (at most 1e48) stay within float64."""
@@ -125,7 +125,7 @@ class EffectiveSizes:
     def _sums(self) -> SumsAtBounds:
         """Return the sums over users at or below, and above, each bound: 0 and every effective size."""
         rows_at_or_below = np.concatenate(([0.0], np.cumsum(self.sizes * self.users)))
-        return SumsAtBounds(rows_at_or_below, suffix_sums(self.users), suffix_sums(self.users / self.sizes))
+        return SumsAtBounds(rows_at_or_below, sum_suffixes(self.users), sum_suffixes(self.users / self.sizes))
 
     def compute_sums_at(self, h: npt.ArrayLike) -> SumsAtBounds:
         """Compute the sums over users at or below, and above, each bound in effective rows, shape of ``h``."""
@@ -143,7 +143,7 @@ def _require_trade_off(trade_off: float) -> float:
     return float(trade_off)
 
 
-def smooth_losses(histogram: Sizes, thresholds: npt.ArrayLike) -> Losses:
+def compute_smooth_losses(histogram: Sizes, thresholds: npt.ArrayLike) -> Losses:
     """Compute the losses if user l weighs min(h, s_l) / n_h in all, spread evenly over their rows.
 
     Args:
@@ -160,7 +160,7 @@ def smooth_losses(histogram: Sizes, thresholds: npt.ArrayLike) -> Losses:
     return Losses(np.asarray(h / kept_rows), np.asarray(scaled_squares / kept_rows))
 
 
-def capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Losses:
+def compute_capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Losses:
     """Compute the losses if min(h, s_l) rows of user l are kept, all with weight 1 / n_h.
 
     Args:
@@ -170,11 +170,11 @@ def capped_losses(histogram: ContributionHistogram, caps: npt.ArrayLike) -> Loss
     Source: Epasto et al. 2020, claim 2.
     """
     h = np.asarray(caps, dtype=np.float64)
-    kept_rows = histogram.kept_rows(h)
+    kept_rows = histogram.count_kept_rows(h)
     return Losses(np.asarray(h / kept_rows), np.asarray(1.0 / kept_rows))
 
 
-def lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
+def compute_lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
     """Compute a lower bound on (*) for all weights, from any h >= 0; it is tight at the root without limits.
 
     Lagrangian of (*) with t >= u_l (multipliers lambda_l >= 0) and sum u = 1 (multiplier mu): minimising over t and u
@@ -193,7 +193,7 @@ def lower_bound(histogram: Sizes, trade_off: float, h: float) -> float:
     return 1.0 / (q * q + p / trade_off)
 
 
-def smooth_root(histogram: Sizes, trade_off: float) -> float:
+def find_smooth_root(histogram: Sizes, trade_off: float) -> float:
     """Find the root h >= 0 of the increasing function  h - A sum_l (1 - h / s_l)_+.
 
     It minimises the quasi-convex objective of the smooth weights; below s_1 it stands for s_1, since all
@@ -211,8 +211,8 @@ def smooth_root(histogram: Sizes, trade_off: float) -> float:
     return min(max(threshold_root, float(sizes[k - 1]) if k else 0.0), float(sizes[k]))
 
 
-def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
-    """Find the best weights of users, exactly, by `smooth_root`, with a dual certificate.
+def find_best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
+    """Find the best weights of users, exactly, by `find_smooth_root`, with a dual certificate.
 
     Args:
         histogram: Rows per user.
@@ -228,9 +228,9 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
     """
     trade_off = _require_trade_off(trade_off)
     min_size = float(histogram.min_size)
-    root = smooth_root(histogram, trade_off)
+    root = find_smooth_root(histogram, trade_off)
     threshold = max(root, min_size)
-    losses = smooth_losses(histogram, threshold)
+    losses = compute_smooth_losses(histogram, threshold)
     if histogram.num_users == 1:
         stop_reason = "There is one user: every bound gives the same weights."
     elif histogram.sizes.size == 1:
@@ -245,11 +245,11 @@ def best_smooth(histogram: Sizes, trade_off: float) -> Optimum:
     bound_argument = "a dual bound computed from the same data"
     # Any h bounds from below. Near s_m the root's last digit can be all there is to Q; there h = s_m, where
     # Q is exactly 0, is tight (at A = 1e45 the root alone leaves a gap of 1).
-    dual_bound = max(lower_bound(histogram, trade_off, h) for h in (root, float(histogram.max_size)))
+    dual_bound = max(compute_lower_bound(histogram, trade_off, h) for h in (root, float(histogram.max_size)))
     return Optimum(threshold, losses, Certificate(objective_value, dual_bound, bound_argument), stop_reason)
 
 
-def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
+def find_best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     """Find the best whole cap between s_1 and s_m, exactly, with a certificate.
 
     With S the rows of users at or below h and q the users above, the derivative of (h / n_h)^2 + A / n_h has
@@ -297,9 +297,9 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
             caps_near_root.update(range(root_floor - 1, root_floor + 3))
     cap_array = np.array(sorted(caps_near_root))
     candidate_caps = cap_array[(cap_array >= sizes[0]) & (cap_array <= sizes[-1])]
-    objectives_at_caps = capped_losses(histogram, candidate_caps).total(trade_off)
+    objectives_at_caps = compute_capped_losses(histogram, candidate_caps).total(trade_off)
     cap = int(candidate_caps[int(np.argmin(objectives_at_caps))])
-    losses_at_cap = capped_losses(histogram, float(cap))
+    losses_at_cap = compute_capped_losses(histogram, float(cap))
     if histogram.sizes.size == 1:
         stop_reason = "All users have equally many rows: there is only one bound to choose."
     elif trade_off == 0.0:
@@ -307,14 +307,16 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     else:
         stop_reason = "Exact: bisection over the sizes, then the root within one piece."
     objective_value = float(losses_at_cap.total(trade_off))
-    proved_bound = cap_lower_bound(histogram, trade_off, objective_value)
+    proved_bound = compute_cap_lower_bound(histogram, trade_off, objective_value)
     certificate = Certificate(
         objective_value, proved_bound, "lower limits on intervals that cover every bound"
     )
     return Optimum(float(cap), losses_at_cap, certificate, stop_reason)
 
 
-def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, best_objective: float) -> float:
+def compute_cap_lower_bound(
+    histogram: ContributionHistogram, trade_off: float, best_objective: float
+) -> float:
     """Compute a lower bound on the objective of every whole cap in [s_1, s_m], by branch and bound without derivatives.
 
     On [a, b] the objective is at least (a / n_a)^2 + A / n_b, since h / n_h never falls and n_h never shrinks

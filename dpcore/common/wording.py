@@ -1,8 +1,8 @@
 """Numbers in sentences: three significant digits, thousands separated, percentages with a no-break space.
 
-`plain` makes text from outside safe for Markdown.
+`escape_text` makes text from outside safe for Markdown.
 
-`entered` keeps all digits of an entered number: an epsilon must not look smaller than it is.
+`format_entered` keeps all digits of an entered number: an epsilon must not look smaller than it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PERCENT = "\N{NO-BREAK SPACE}%"
 """The end of a percentage: a line never breaks before its sign."""
 
 
-def number(number_value: float, num_digits: int = 3) -> str:
+def format_number(number_value: float, num_digits: int = 3) -> str:
     """Format ``number_value`` with ``num_digits`` significant digits; integers below 1e15 in full, with separators."""
     if not math.isfinite(number_value):
         return "not defined" if math.isnan(number_value) else ("∞" if number_value > 0 else "−∞")
@@ -29,12 +29,12 @@ def number(number_value: float, num_digits: int = 3) -> str:
     return number_text.replace("-", "−")
 
 
-def capital(text: str) -> str:
+def capitalise(text: str) -> str:
     """Capitalise the first letter if it is of ASCII: a capital ε looks like an E, a Σ means a sum."""
     return (text[:1].upper() if text[:1].isascii() else text[:1]) + text[1:]
 
 
-def digits(value: float) -> str:
+def format_digits(value: float) -> str:
     """Format all digits of a number as a program reads them: ``0.00001``, ``1234.5``, ``1e-7``.
 
     The rounding of a sum in the last two units (0.1 + 0.2) is not shown.
@@ -51,20 +51,20 @@ def digits(value: float) -> str:
     return f"{mantissa_text}e{int(exponent_text)}"
 
 
-def entered(value: float) -> str:
+def format_entered(value: float) -> str:
     """Format an entered number with all its digits: ``0.00001``, ``1,234.5``, ``1e−7``."""
     if not math.isfinite(value):
-        return number(value)
-    integer_text, decimal_point, fraction_text = digits(value).partition(".")
+        return format_number(value)
+    integer_text, decimal_point, fraction_text = format_digits(value).partition(".")
     if "e" not in integer_text:
         integer_text = f"{int(integer_text):,}" if integer_text not in ("-0", "0") else integer_text
     return f"{integer_text}{decimal_point}{fraction_text}".replace("-", "−")
 
 
-def percent(share: float, num_digits: int = 2) -> str:
+def format_percent(share: float, num_digits: int = 2) -> str:
     """Format a share in percent with ``num_digits`` significant digits: 0.0123 -> ``1.2 %``."""
     if not math.isfinite(share):
-        return number(share)
+        return format_number(share)
     percentage = 100.0 * share
     if percentage == 0.0:
         return f"0{PERCENT}"
@@ -78,17 +78,17 @@ def percent(share: float, num_digits: int = 2) -> str:
     return f"{percent_text}{PERCENT}".replace("-", "−")
 
 
-def counted(count: float, singular_noun: str, plural_noun: str | None = None) -> str:
+def format_count(count: float, singular_noun: str, plural_noun: str | None = None) -> str:
     """Format a count with its noun: ``1 row``, ``1,234 rows``."""
-    return f"{number(count)} {agreeing(count, singular_noun, plural_noun or singular_noun + 's')}"
+    return f"{format_number(count)} {choose_word(count, singular_noun, plural_noun or singular_noun + 's')}"
 
 
-def agreeing(count: float, singular_word: str, plural_word: str) -> str:
+def choose_word(count: float, singular_word: str, plural_word: str) -> str:
     """Choose the word that goes with a count: ``lies`` with 1 user, ``lie`` with 2."""
     return singular_word if count == 1 else plural_word
 
 
-def change(value: float, reference: float) -> str:
+def describe_change(value: float, reference: float) -> str:
     """Write how far ``value`` is from ``reference``: ``12 % more``, ``the same``, ``2.4 times as much``.
 
     "not comparable" if the ratio is not finite.
@@ -99,8 +99,8 @@ def change(value: float, reference: float) -> str:
     if abs(value_ratio - 1.0) < 5e-5:
         return "the same"
     if value_ratio >= 2.0:
-        return f"{number(value_ratio, 2)} times as much"
-    return f"{percent(value_ratio - 1.0)} more" if value_ratio > 1.0 else f"{percent(1.0 - value_ratio)} less"
+        return f"{format_number(value_ratio, 2)} times as much"
+    return f"{format_percent(abs(value_ratio - 1.0))} {'more' if value_ratio > 1.0 else 'less'}"
 
 
 # --- Text from outside (names of files and columns) -------------------------------------------------------------------
@@ -111,7 +111,7 @@ _ADDRESS_PATTERN = re.compile(r"https?:(?=//)|www(?=\.)|@", re.IGNORECASE)
 _JOINER = "\N{WORD JOINER}"
 
 
-def plain(markdown_text: str, max_characters: int = 80) -> str:
+def escape_text(markdown_text: str, max_characters: int = 80) -> str:
     """Cut a text to ``max_characters`` and escape it, so that Streamlit's Markdown shows it literally."""
     shortened_text = " ".join(markdown_text.split())
     if len(shortened_text) > max_characters:

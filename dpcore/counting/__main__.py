@@ -20,9 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
+from dpcore.common.wording import format_number
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
 from dpcore.counting.count import CountResult
 from dpcore.counting.engines import COUNT_OPTIONS, is_address
@@ -245,7 +245,7 @@ def write_pairs_csv(pairs: Pairs) -> str:
 
 def _print_report(dataset: Dataset, summary_sentence: str) -> None:
     """Print the summary, the contributions of the three heaviest users, the notes and the label on standard error."""
-    sizes_text = ", ".join(wording.number(size) for size in dataset.histogram.heaviest_sizes(3).tolist())
+    sizes_text = ", ".join(format_number(size) for size in dataset.histogram.list_heaviest_sizes(3).tolist())
     label_sentence = f"What was written is {dataset.provenance.label}."
     heaviest_sentence = f"Contributions of the heaviest users: {sizes_text}."
     print("\n".join([summary_sentence, heaviest_sentence, *dataset.notes, label_sentence]), file=sys.stderr)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.wording import format_count
 from dpcore.counting.duck_tables import (
     DECIMAL_PATTERN,
     FLOAT_TYPES,
@@ -347,7 +347,7 @@ def note_placeholders(num_contributions: int, dataset_notes: list[str]) -> None:
     """Add a note on this number of contributions of users called NA and the like, unless it is 0."""
     if num_contributions:
         noun_forms = "contribution is of a user", "contributions are of users"
-        subject_text = wording.counted(num_contributions, *noun_forms)
+        subject_text = format_count(num_contributions, *noun_forms)
         advice_text = "If that means nobody, empty these cells first."
         dataset_notes.append(f"{subject_text} called NA, null or the like. {advice_text}")
 

@@ -20,10 +20,10 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.wording import format_digits
 from dpcore.counting import query
 from dpcore.counting.count import CountResult, build_counted_dataset, convert_to_events, count_queries
 from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
@@ -340,7 +340,7 @@ def write_recipe(
         rule_options |= {"--date": roles.periods.column, "--periods": roles.periods.span}
     command_words += [word for option, text in rule_options.items() if text for word in (option, text)]
     if value_bins is not None:
-        bin_words = [wording.digits(bin_number) for bin_number in vars(value_bins).values()]
+        bin_words = [format_digits(bin_number) for bin_number in vars(value_bins).values()]
         command_words += ["--values-to", "values.json", "--value-bins", *bin_words]
     python_code = _write_python(engine, roles, table_name, user_columns, value_bins)
     shell_command = shlex.join([*command_words, "--to", "histogram.csv"])

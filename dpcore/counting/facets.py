@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpcore import dataset
-from dpcore.common import wording
 from dpcore.common.checks import refuse
+from dpcore.common.wording import format_count
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.counting import query
 from dpcore.counting.duck import Columns, Duck
@@ -36,7 +36,7 @@ def note_copies(num_copies: int | None, notes: list[str], row_places: RowPlaces 
     if num_copies is None:
         notes.append(NO_COPIES_NOTE)
     elif num_copies:
-        rows_text = wording.counted(num_copies, "row is an exact copy", "rows are exact copies")
+        rows_text = format_count(num_copies, "row is an exact copy", "rows are exact copies")
         notes.append(f"{rows_text} of an earlier one{describe_first(row_places or [], 2)}.")
 
 
@@ -70,7 +70,7 @@ def fetch_binned_values(
 ) -> dataset.Values:
     """Fetch the values of each user by bin from an engine; raise InvalidInput if there may be too many entries."""
     # A user has at most one entry per row, and at most one per bin.
-    num_entries, max_entries = int(histogram.kept_rows(bins.num_bins + 2)), binned_values.MAX_ENTRIES
+    num_entries, max_entries = int(histogram.count_kept_rows(bins.num_bins + 2)), binned_values.MAX_ENTRIES
     if num_entries > max_entries:
         message = (
             f"the rows of users fill up to {num_entries:,} pairs of user and bin; at most {max_entries:,} fit"

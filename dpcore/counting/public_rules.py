@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import refuse
+from dpcore.common.wording import format_count
 from dpcore.data.cell_numbers import MAX_NUMBER
 from dpcore.data.column_names import shorten
 from dpcore.data.periods import DATE_PATTERN, Periods
@@ -69,7 +69,7 @@ def note_outside(outside_columns: Mapping[str, Any], periods: Periods, dataset_n
         remedy = "Check the span. A date begins with year, month and day, such as 2025-01-31 or 20250131"
         raise refuse(f"no row has a date {periods.span_text}", f"column {shorten(periods.column)}", remedy)
     if num_outside:
-        rows_text = wording.counted(num_outside, "row has", "rows have")
+        rows_text = format_count(num_outside, "row has", "rows have")
         dataset_notes.append(
             f"{rows_text} no date in {shorten(periods.column)} {periods.span_text}, and were left out."
         )

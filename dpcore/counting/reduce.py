@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import dataset
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
+from dpcore.common.wording import format_count, format_number, format_percent
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, read_only
 from dpcore.counting import query
 from dpcore.counting.duck import (
@@ -172,7 +172,7 @@ class Reduction:
             counts_tasks = self.roles.contribution is dataset.Contribution.DISTINCT_TASKS
             if num_without_task := counts_by_kind.get("no_task", 0):
                 noun_forms = "row without a task was", "rows without a task were"
-                rows_text = wording.counted(num_without_task, *noun_forms)
+                rows_text = format_count(num_without_task, *noun_forms)
                 left_out_of_phrase = "" if counts_tasks else " of the pairs of user and task"
                 first_text = self._describe_first("no_task", num_without_task)
                 self.notes.append(f"{rows_text} left out{left_out_of_phrase}{first_text}.")
@@ -230,36 +230,36 @@ class Reduction:
     def _note_missing(self, num_missing: int, first_text: str) -> None:
         """Add a note on values that were missing or unusable, and on what happened to them."""
         constant = self.roles.missing_constant
-        rows_text = wording.counted(num_missing, "row without a number", "rows without a number")
+        rows_text = format_count(num_missing, "row without a number", "rows without a number")
         column_text = f"in column {shorten(self.roles.value or '')} {'was' if num_missing == 1 else 'were'}"
-        rule_text = "left out" if constant is None else f"counted as {wording.number(constant)}"
+        rule_text = "left out" if constant is None else f"counted as {format_number(constant)}"
         self.notes.append(f"{rows_text} {column_text} {rule_text}{first_text}.")
 
     def _refuse(
         self, cell_kind: str, message: str, num_cells: int, column_text: str, remedy: str, problems: Problems
     ) -> None:
         """Add a problem with the first cells' locations, if known, and contents, and the number of all."""
-        row_places = self.find_places(cell_kind, MAX_PLACES)
-        if not row_places:
-            problems.add(f"{message}; {wording.counted(num_cells, 'row')} in all", column_text, remedy)
+        total_text = f"; {format_count(num_cells, 'user' if cell_kind == 'nul' else 'row')} in all"
+        if not (row_places := self.find_places(cell_kind, MAX_PLACES)):
+            problems.add(message + total_text, column_text, remedy)
             return
         (_, first_detail), *other_places = row_places
         other_texts = [f"{location} ({detail})" if detail else location for location, detail in other_places]
         message_text = f"{message} ({first_detail})" if first_detail else message
         message_text += f"; also {' and '.join(other_texts)}" if other_texts else ""
-        message_text += f"; {num_cells:,} in all" if num_cells > MAX_PLACES else ""
+        message_text += total_text if num_cells > MAX_PLACES else ""
         problems.add(message_text, f"{row_places[0][0]}, {column_text}", remedy)
 
-    def _raise_for_user_cells(self, cell_kind: str, message: str, num_rows: int, remedy_text: str) -> None:
+    def _raise_for_user_cells(self, cell_kind: str, message: str, num_cells: int, remedy_text: str) -> None:
         """Raise InvalidInput for odd cells in the user columns, with their first locations."""
         with Problems() as problems:
-            self._refuse(cell_kind, message, num_rows, self._user_columns_text, remedy_text, problems)
+            self._refuse(cell_kind, message, num_cells, self._user_columns_text, remedy_text, problems)
 
     def _note_unnamed(self, num_rows: int) -> None:
         """Add a note on this number of rows without a user, unless it is 0."""
         if num_rows:
             counts_unnamed = self.roles.missing_users is MissingUsers.ONE_USER
-            rows_text = wording.counted(num_rows, "row without a user was", "rows without a user were")
+            rows_text = format_count(num_rows, "row without a user was", "rows without a user were")
             action_text = "counted as one user" if counts_unnamed else "left out"
             self.notes.append(f"{rows_text} {action_text}{self._describe_first('nobody', num_rows)}.")
 
@@ -324,7 +324,7 @@ class Reduction:
             raise refuse(f"the total of one user is above {MAX_SIZE:,}", column_location, "Use a larger unit")
         if num_zero_users:
             noun_forms = "user with a total of 0 is", "users with a total of 0 are"
-            users_text = wording.counted(num_zero_users, *noun_forms)
+            users_text = format_count(num_zero_users, *noun_forms)
             first_text = self._describe_first("zero", num_zero_users) if self.is_count_table else ""
             self.notes.append(f"{users_text} not in the histogram{first_text}.")
 
@@ -347,7 +347,7 @@ class Reduction:
                 num_twins += self.duck.fetch_rows(twins_sql)[0][0]
             if num_twins:
                 noun_forms = "user looks like another one", "users look like others"
-                users_text = wording.counted(num_twins, *noun_forms)
+                users_text = format_count(num_twins, *noun_forms)
                 self.notes.append(f"{users_text} but for spaces or Unicode forms: {_TWO_WAYS_TEXT}")
 
     def _find_lowest_code(self) -> int:
@@ -412,7 +412,7 @@ class Reduction:
             if totals.size <= dataset.MAX_TOTALS:
                 return dataset.Totals(totals, value_column)
         bin_columns = self._run_in_parts(query.bin_totals, rows)
-        width_text = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
+        width_text = format_percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width_text}.")
         return dataset.Totals(bin_columns["mean"], value_column, bin_columns["users"].astype(np.int64))
 
@@ -426,7 +426,7 @@ class Reduction:
         num_pairs, num_tasks = int((task_sizes * task_counts).sum()), int(task_counts.sum())
         num_repeats = self._num_counted_rows - self._num_rows_without_task - num_pairs
         if self.roles.contribution is dataset.Contribution.DISTINCT_TASKS and num_repeats:
-            repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
+            repeat_text = format_count(num_repeats, "row repeats", "rows repeat")
             self.notes.append(f"{repeat_text} a user and task that stood before; each pair counts once.")
         if self.duck is None:
             if num_pairs <= min(self.max_fetched_pairs, MAX_FETCHED_PAIRS):

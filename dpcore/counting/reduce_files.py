@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
+from dpcore.common.wording import format_count
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, relation
 from dpcore.counting.attempts import FileAttempts
@@ -353,14 +353,14 @@ class FileReduction(FileAttempts):
         is_zero_sql = f"({size_column} = 0 OR {users_column} = 0)"
         if num_zero_rows := duck.fetch_rows(f"SELECT count(*) FROM sizes WHERE {is_zero_sql}")[0][0]:
             noun_forms = "row of size 0 or without users was", "rows of size 0 or without users were"
-            rows_text = wording.counted(num_zero_rows, *noun_forms)
+            rows_text = format_count(num_zero_rows, *noun_forms)
             self.notes.append(f"{rows_text} left out{self._describe_first(is_zero_sql, num_zero_rows)}.")
         if not sum_columns["size"].size:
             columns_location = f"columns {size_name} and {users_name}"
             raise refuse("no row has a size above 0 that anybody has", columns_location, OTHER_COLUMN_REMEDY)
         if num_repeats := int(sum_columns["rows"].sum()) - sum_columns["rows"].size:
             self.has_repeated_sizes = True
-            repeat_text = wording.counted(num_repeats, "row repeats", "rows repeat")
+            repeat_text = format_count(num_repeats, "row repeats", "rows repeat")
             first_row_sql = f"min({ROW_COLUMN}) FILTER ({is_positive_sql}) OVER (PARTITION BY {size_column})"
             first_text = self._describe_first(f"{is_positive_sql} AND {ROW_COLUMN} > {first_row_sql}", 2)
             self.notes.append(

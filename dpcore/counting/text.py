@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
+from dpcore.common.wording import format_count
 from dpcore.contributions import IntArray
 from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck
@@ -198,7 +198,7 @@ def _note_comments(file_text: str, num_skipped: int, header_cells: list[str], ta
     """Add a note on comment lines above the header, or on a header that begins with #."""
     num_comments = sum(line.startswith("#") for line in file_text.split("\n", num_skipped)[:num_skipped])
     if num_comments:
-        comment_lines_text = wording.counted(num_comments, "comment line was", "comment lines were")
+        comment_lines_text = format_count(num_comments, "comment line was", "comment lines were")
         table_notes.append(f"{comment_lines_text} left out above the column names.")
     if len(header_cells) > 1 and header_cells[0].startswith("#"):
         table_notes.append("The line of column names begins with #; if it is a comment, remove it.")
@@ -428,7 +428,7 @@ def _note_long_records(first_lines: IntArray, lines_per_record: IntArray, table_
         table_notes: List to which the note is added.
     """
     if num_long := int((lines_per_record > 1).sum()):
-        rows_text = wording.counted(num_long, "row takes", "rows take")
+        rows_text = format_count(num_long, "row takes", "rows take")
         longest_text = f"the longest from line {first_lines[np.argmax(lines_per_record)]:,}"
         advice_text = "If that is wrong, double the marks inside fields."
         table_notes.append(f"{rows_text} several lines ({longest_text}). {advice_text}")

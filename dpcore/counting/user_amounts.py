@@ -25,6 +25,7 @@ from dpcore.counting.text import read_separator, read_table
 from dpcore.data.cell_numbers import MAX_NUMBER, read_cell_sql
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind, describe_values
+from dpcore.data.guessed_roles import guess_pairs
 from dpcore.data.tables import BLANKS, SPACED, FileKind, Table, TableLayout
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import LONGEST_TASK_NAME, Dataset
@@ -69,7 +70,7 @@ def read_user_amounts(
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
         refuse_times(problems, source.head.times, None if roles.yes_text else roles.value)
-    preferred_roles = roles if keeps_rows else prefer_pair_roles(source.roles, roles)
+    preferred_roles = roles if keeps_rows else prefer_pair_roles(guess_pairs(source.head) or roles, roles)
     if preferred_roles.kind is TableKind.PAIRS:
         try:
             return build_pair_dataset(source, preferred_roles, Disclosure.PRIVATE, MEMORY_LIMIT)

@@ -13,10 +13,10 @@ from xml.parsers import expat
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.extras import import_extra
 from dpcore.common.progress import ShouldStop
+from dpcore.common.wording import format_count
 from dpcore.counting.duck import StoppedError, check_stop
 from dpcore.counting.formats import SAVE_AS_CSV_REMEDY, File
 from dpcore.data.column_names import count_titles, list_names, refuse_many_columns, shorten, split_words
@@ -163,7 +163,7 @@ def _read_sheet(
     if len(sheet_names) > 1 and not stated_sheet:
         notes.append(f"The first visible one of {len(sheet_names)} sheets was read.")
     if num_merged := sheet_reader.num_merged_ranges:
-        ranges_text = wording.counted(num_merged, "range of cells is", "ranges of cells are")
+        ranges_text = format_count(num_merged, "range of cells is", "ranges of cells are")
         notes.append(f"{ranges_text} merged: only the first cell of each counts. Fill the others first.")
     sheet_name = "" if sheet is sheets_with_parts[0][0] else sheet.name
     return sheet_names, sheet_name, [*notes, *sheet_rows.write_notes()]
@@ -238,7 +238,7 @@ class _SheetRows:
         """Write the note on the cells of failed formulas, as a list of one; empty if there are none."""
         if not self._num_errors:
             return []
-        cells_text = wording.counted(self._num_errors, "cell holds", "cells hold")
+        cells_text = format_count(self._num_errors, "cell holds", "cells hold")
         first_text = f"first: line {self._first_error_row:,}"
         return [f"{cells_text} an error, such as #N/A ({first_text}); it counts as missing."]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
+from dpcore.common.wording import format_count
 from dpcore.contributions import IntArray
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def check_names(header_cells: list[str], line_number: int, problems: Problems, n
             names[column_index] += "'"
     if unnamed_indices and len(unnamed_indices) < len(names):
         noun_forms = "column without a name is", "columns without a name are"
-        subject_text = wording.counted(len(unnamed_indices), *noun_forms)
+        subject_text = format_count(len(unnamed_indices), *noun_forms)
         ending_text = " and so on" if len(unnamed_indices) > 1 else ""
         notes.append(f'{subject_text} called "{names[unnamed_indices[0]]}"{ending_text}.')
     return names

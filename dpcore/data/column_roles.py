@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems
+from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.periods import Periods
@@ -229,7 +229,7 @@ def explain_roles(roles: Roles) -> str:
         columns_by_role = {"contribution": roles.contribution.value, **columns_by_role}
     role_phrases = [f"{role} = {column_name}" for role, column_name in columns_by_role.items()]
     if roles.missing_rule is not None:
-        rule_text = "row left out" if roles.drops_missing else wording.number(roles.missing_constant or 0.0)
+        rule_text = "row left out" if roles.drops_missing else format_number(roles.missing_constant or 0.0)
         role_phrases.append(f"missing value = {rule_text}")
     if roles.is_share:
         role_phrases.append("value is yes or no")

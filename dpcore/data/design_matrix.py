@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_count
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.cell_numbers import MAX_NUMBER, NUMBER_TEXT, BoolArray, read_numbers
 from dpcore.data.column_names import and_more, shorten
@@ -336,7 +336,7 @@ def _find_complete_rows(reading: _Reading) -> IntArray:
         mask_items = list(masks_by_column.items())[:10]
         line_texts = [f"{shorten(column)}: {reading.describe_lines(mask)}" for column, mask in mask_items]
         noun_forms = "row with a missing value was", "rows with missing values were"
-        count_text = wording.counted(int(left_out_mask.sum()), *noun_forms)
+        count_text = format_count(int(left_out_mask.sum()), *noun_forms)
         reading.notes.append(f"{count_text} left out ({'; '.join(line_texts)}).")
     if not complete_row_indices.size:
         worst_column = max(masks_by_column, key=lambda column: int(masks_by_column[column].sum()))
@@ -385,7 +385,9 @@ def _check_size(reading: _Reading, num_rows: int, num_columns: int) -> None:
     if num_rows * num_columns > MAX_TABLE_ENTRIES:
         reading.problems.add(f"{num_rows * num_columns:,} entries; at most {MAX_TABLE_ENTRIES:,} fit")
     if num_rows <= num_columns:
-        message = f"{wording.counted(num_columns, 'coefficient')} need more complete rows than the {num_rows:,} here"
+        message = (
+            f"{format_count(num_columns, 'coefficient')} need more complete rows than the {num_rows:,} here"
+        )
         reading.problems.add(message, remedy="Leave features out")
     reading.problems.raise_if_any()
 

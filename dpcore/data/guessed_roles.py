@@ -36,14 +36,14 @@ def guess_roles(table: Table) -> Roles:
     Never raises on a `Table`. If neither names nor cells say who a row belongs to, no column has the role of the
     user. Only the first rows are read, so that each format of a table gives the same roles.
     """
-    if pair_roles := _guess_pairs(table):
+    if pair_roles := guess_pairs(table):
         return pair_roles
     columns = list(table.columns)
     columns = [column for column in columns if not _is_row_number(table, column)] or columns
     return _guess_histogram(table, columns) or _guess_counts(table, columns) or _guess_events(table, columns)
 
 
-def _guess_pairs(table: Table) -> Roles | None:
+def guess_pairs(table: Table) -> Roles | None:
     """Return the roles of a table of pairs that an engine count wrote, recognised by its header and sorted codes.
 
     None if the table is none.

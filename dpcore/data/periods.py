@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.group_privacy import PersonPrice, price_person
+from dpcore.common.wording import format_digits, format_number
 from dpcore.data.bin_edges import are_dates, parse_edges
 
 MAX_PERIODS = 1_000
@@ -122,11 +122,11 @@ class Periods:
             reason_text = f"over {self.num_releases} such releases, one every {self.noun}, composition gives"
         badge_text, advice_text = f"Per user and {self.noun}; whole person: {price.text}", ""
         if self.person_epsilon is not None:
-            badge_text += f" of {wording.digits(self.person_epsilon)}"
+            badge_text += f" of {format_digits(self.person_epsilon)}"
             epsilon_remainder = self.person_epsilon - price.epsilon
             remainder_verb = "remains" if epsilon_remainder >= 0 else "is missing"
-            total_epsilon_text = f"Of the total ε = {wording.digits(self.person_epsilon)}"
-            advice_text = f" {total_epsilon_text}, {wording.number(abs(epsilon_remainder))} {remainder_verb}."
+            total_epsilon_text = f"Of the total ε = {format_digits(self.person_epsilon)}"
+            advice_text = f" {total_epsilon_text}, {format_number(abs(epsilon_remainder))} {remainder_verb}."
         if price.epsilon >= MANY_EPSILON or price.delta >= 1e-3:
             remedy_text = "take fewer or longer periods, or the user as the unit"
             remedy_text = "release less often" if self.num_releases > 1 else remedy_text

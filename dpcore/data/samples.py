@@ -19,11 +19,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.parameters import declared_fields, public
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import list_field_types
+from dpcore.common.wording import format_entered, format_number
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import build_pairs
@@ -75,7 +75,7 @@ class Generator(ABC):
         """
 
     @abstractmethod
-    def histogram(self) -> ContributionHistogram:
+    def build_histogram(self) -> ContributionHistogram:
         """Draw the histogram; the same one at every call, as the seed is a field."""
 
     @property
@@ -83,7 +83,7 @@ class Generator(ABC):
         """Return the name of the distribution and its parameters as one sentence."""
         named_fields = declared_fields(type(self)).items()
         phrases = [
-            f"{field.label}: {wording.entered(getattr(self, field_name))}"
+            f"{field.label}: {format_entered(getattr(self, field_name))}"
             for field_name, field in named_fields
         ]
         return f"Generated: {self.title} ({', '.join(phrases)})."
@@ -120,7 +120,7 @@ class ZipfSizes(Generator):
     seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
     """The same seed gives the same distribution."""
 
-    def histogram(self) -> ContributionHistogram:
+    def build_histogram(self) -> ContributionHistogram:
         """Draw the number of users of each size in one multinomial; cost depends on ``max_contributions`` only."""
         # Largest size first: numpy draws one binomial after the other with the probability that is left,
         # which stays accurate only while that is not a small difference of large numbers.
@@ -161,7 +161,7 @@ class PowerLawParticipation(Generator):
     seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
     """The same seed gives the same distribution."""
 
-    def histogram(self) -> ContributionHistogram:
+    def build_histogram(self) -> ContributionHistogram:
         """Draw every row's user, then count rows per user."""
         rng = np.random.default_rng(int(self.seed))
         row_users = rng.zipf(1.0 + float(self.alpha), size=int(self.num_rows))
@@ -202,9 +202,9 @@ class LogNormalSizes(Generator):
             return
         if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
             size_message = f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}"
-            problems.add(f"{size_message}; got {wording.entered(log_size)}", remedy="Lower one of the two")
+            problems.add(f"{size_message}; got {format_entered(log_size)}", remedy="Lower one of the two")
         elif not wrong_fields and (num_sizes := self._estimate_distinct_sizes()) > MAX_DISTINCT_SIZES:
-            sizes_text = f"about {wording.number(num_sizes)} distinct numbers of rows"
+            sizes_text = f"about {format_number(num_sizes)} distinct numbers of rows"
             problems.add(
                 f"{sizes_text}; at most {MAX_DISTINCT_SIZES:,} fit",
                 remedy="Lower log_mean, log_sigma or num_users",
@@ -226,7 +226,7 @@ class LogNormalSizes(Generator):
             seen_probabilities = -np.expm1(-num_users * size_densities)
         return float(np.trapezoid(seen_probabilities * sizes * log_sigma, z))
 
-    def histogram(self) -> ContributionHistogram:
+    def build_histogram(self) -> ContributionHistogram:
         """Draw every user's size, a chunk of users at a time."""
         rng = np.random.default_rng(int(self.seed))
         size_arrays, count_arrays = [], []
@@ -273,7 +273,7 @@ class TwoGroups(Generator):
             rows_text = f"{int(self.heavy_rows):,} and {int(self.light_rows):,}"
             problems.add(f"heavy_rows must be above light_rows; got {rows_text}")
 
-    def histogram(self) -> ContributionHistogram:
+    def build_histogram(self) -> ContributionHistogram:
         """Build the histogram of the two sizes; nothing is drawn."""
         users_per_group = np.array([self.light_users, self.heavy_users])
         return ContributionHistogram(np.array([self.light_rows, self.heavy_rows]), users_per_group)
@@ -303,7 +303,7 @@ def generate_dataset(generator: Generator) -> Dataset:
     Returns:
         A `Dataset` whose source is the generator's sentence; it has a histogram and no other facet.
     """
-    return Dataset(generator.title, generator.sentence, Disclosure.PUBLIC, generator.histogram())
+    return Dataset(generator.title, generator.sentence, Disclosure.PUBLIC, generator.build_histogram())
 
 
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]

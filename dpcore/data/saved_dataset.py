@@ -83,7 +83,7 @@ def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
             facet_text = f"the {facet_name.replace('_', ' ')} ({num_bytes / 1e6:,.1f} MB)"
             left_out_phrases.append(f"{dataset.name}: {facet_text}")
     further_datasets, further_jsons = [], []
-    for further_dataset in dataset.further:
+    for further_dataset in dataset.further_datasets:
         saved_column = to_json(further_dataset, remaining_bytes)
         if saved_column.dataset_json is None or saved_column.left_out_phrases:
             left_out_phrases.append(f"{dataset.name}: column {further_dataset.value_column}")
@@ -93,7 +93,7 @@ def to_json(dataset: Dataset, remaining_bytes: int = ROOM) -> SavedDataset:
             remaining_bytes = saved_column.remaining_bytes
     notes = (*dataset.notes, *(f"Left out of the session file: {phrase}." for phrase in left_out_phrases))
     # Names of tasks are left out, as they are contents of rows, not counts.
-    further_fields: dict[str, Any] = {"task_names": (), "further": tuple(further_datasets)}
+    further_fields: dict[str, Any] = {"task_names": (), "further_datasets": tuple(further_datasets)}
     dataset_json = _convert_dataset(replace(dataset, notes=notes, **further_fields, **facets_by_name))
     dataset_json |= {"further": further_jsons} if further_jsons else {}
     return SavedDataset(dataset_json, tuple(left_out_phrases), remaining_bytes)
@@ -254,7 +254,8 @@ def from_json(node: JsonValue, is_further: bool = False) -> Dataset | None:
     if values_by_member is None:
         return None
     stored_digest, facets_by_name = values_by_member.pop("digest"), values_by_member.pop("facets")
-    dataset = node.build(Dataset, **values_by_member, **facets_by_name)
+    further_datasets = values_by_member.pop("further", ())
+    dataset = node.build(Dataset, **values_by_member, **facets_by_name, further_datasets=further_datasets)
     if dataset is not None and dataset.digest != stored_digest:
         node.refuse("these data are not those that were saved: the file was changed or damaged")
         return None

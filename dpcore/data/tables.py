@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
+from dpcore.common.wording import format_count
 from dpcore.contributions import IntArray
 from dpcore.data.column_names import check_header_row, check_names, refuse_other_columns, shorten
 from dpcore.data.periods import Periods
@@ -260,7 +260,7 @@ def drop_blank_rows(
         first_blank_location = f"line {line_of_row[0]:,}"
         raise refuse("all rows under the header are blank", first_blank_location, "Choose a file with rows")
     if blank_line_numbers := sorted([*line_of_row[blank_row_mask].tolist(), *further_blank_lines]):
-        rows_text = wording.counted(len(blank_line_numbers), "blank row was", "blank rows were")
+        rows_text = format_count(len(blank_line_numbers), "blank row was", "blank rows were")
         notes.append(f"{rows_text} left out (first: line {blank_line_numbers[0]:,}).")
     if not blank_row_mask.any():
         return cell_frame, line_of_row

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import contributions
-from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_entered
 from dpcore.contributions import MAX_USERS, ByDigest, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.data.column_names import and_more
 from dpcore.data.tables import TableLayout
@@ -84,7 +84,7 @@ class Amounts(ByDigest):
         totals, users = _read_table(self.values, self.users, problems)
         if (totals < 0.0).any():
             index, num_negatives = int(np.argmax(totals < 0.0)), int((totals < 0.0).sum())
-            entry_text = f"entry {index + 1} is {wording.entered(totals[index])}{and_more(num_negatives - 1)}"
+            entry_text = f"entry {index + 1} is {format_entered(totals[index])}{and_more(num_negatives - 1)}"
             problems.add(f"a total must not be negative; {entry_text}", remedy=SIGNED_REMEDY)
         if np.any(np.diff(totals) <= 0):
             problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
@@ -123,7 +123,7 @@ class Amounts(ByDigest):
         return cls(histogram.sizes.astype(np.float64), histogram.users)
 
     def __repr__(self) -> str:
-        return f"Amounts({self.num_users:,} users, total {wording.entered(self.total)}, {self.values.size:,} distinct)"
+        return f"Amounts({self.num_users:,} users, total {format_entered(self.total)}, {self.values.size:,} distinct)"
 
     @cached_property
     def digest(self) -> str:
@@ -152,19 +152,19 @@ class Amounts(ByDigest):
     @cached_property
     def _users_at_or_above(self) -> FloatArray:
         """Return the number of users with at least each distinct total, then a 0, shape (k + 1,)."""
-        return contributions.suffix_sums(self.users.astype(np.float64))
+        return contributions.sum_suffixes(self.users.astype(np.float64))
 
     @cached_property
     def _totals_at_or_above(self) -> FloatArray:
         """Return the sum of the totals of users with at least each distinct total, then a 0, shape (k + 1,)."""
-        return contributions.suffix_sums(self.values * self.users)
+        return contributions.sum_suffixes(self.values * self.users)
 
     @cached_property
     def _excess_above(self) -> FloatArray:
         """Return the sum over users of what they have above each distinct total, then a 0, shape (k + 1,)."""
-        return contributions.excess_sums(self.values, self._users_at_or_above)
+        return contributions.sum_excesses(self.values, self._users_at_or_above)
 
-    def users_above(self, bounds: npt.ArrayLike) -> FloatArray:
+    def count_users_above(self, bounds: npt.ArrayLike) -> FloatArray:
         """Return the number of users with x > T, float64 of the shape of ``bounds``."""
         return self._users_at_or_above[np.searchsorted(self.values, bounds, side="right")]
 
@@ -172,7 +172,7 @@ class Amounts(ByDigest):
         """Return the sum of x over users with x > T, float64 of the shape of ``bounds``."""
         return self._totals_at_or_above[np.searchsorted(self.values, bounds, side="right")]
 
-    def excess(self, bounds: npt.ArrayLike) -> FloatArray:
+    def sum_excess(self, bounds: npt.ArrayLike) -> FloatArray:
         """Return the sum of max(x - T, 0) over users: what a bound T on totals cuts off, shape of ``bounds``.
 
         Args:
@@ -194,7 +194,7 @@ class Amounts(ByDigest):
             self.values[int(np.searchsorted(-self._users_at_or_above, -max(rank, 1.0), side="right")) - 1]
         )
 
-    def quantile(self, user_share: float) -> float:
+    def find_quantile(self, user_share: float) -> float:
         """Return the smallest total that at least this share of the users, 0 to 1, do not exceed."""
         users_up_to = self._users_at_or_above[0] - self._users_at_or_above[1:]
         # 0.07 * 100 is 7.000000000000001 in float64: without the slack it would require 8 users.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
+from dpcore.common.wording import format_count, format_entered, format_number
 from dpcore.contributions import FloatArray
 from dpcore.data.cell_numbers import MAX_NUMBER
 
@@ -57,15 +57,15 @@ class ValueBins:
     @property
     def text(self) -> str:
         """Return the bins as text, such as ``50 bins of width 2 from 0 to 100``."""
-        low_text, high_text, width_text = map(wording.entered, (self.lower, self.upper, self.width))
-        return f"{wording.counted(self.num_bins, 'bin')} of width {width_text} from {low_text} to {high_text}"
+        low_text, high_text, width_text = map(format_entered, (self.lower, self.upper, self.width))
+        return f"{format_count(self.num_bins, 'bin')} of width {width_text} from {low_text} to {high_text}"
 
     def describe_error(self, is_quantile: bool = False) -> str:
         """Write what a mean, or a quantile, of binned values is off by: a sentence without its full stop."""
         # A user's values in a bin [a, b] have the mean m. If U lies in it, the mean of min(y, U) falls short of
         # min(m, U) by at most (U - a) (b - U) / (b - a), reached with all values at a and b. Values count as clamped if
         # m lies beyond U, and else as they are, which is off by less than 0.39 (b - a) in root mean square.
-        quarter_text, width_text = wording.number(self.width / 4.0), wording.number(self.width)
+        quarter_text, width_text = format_number(self.width / 4.0), format_number(self.width)
         error_text = (
             f"If L and U are edges of bins, means and variances are exact. If not, means are off by at most "
             f"{quarter_text}, and standard deviations by at most {width_text}"
@@ -86,7 +86,7 @@ class ValueBins:
             max_mean: Largest such mean.
         """
         if (lower < self.lower and min_mean < self.lower) or (upper > self.upper and max_mean > self.upper):
-            lowest_edge_text, highest_edge_text = wording.entered(self.lower), wording.entered(self.upper)
+            lowest_edge_text, highest_edge_text = format_entered(self.lower), format_entered(self.upper)
             raise refuse(
                 f"values were counted in bins from {lowest_edge_text} to {highest_edge_text}, and this range "
                 "reaches beyond them",

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.branch_and_bound import Split, find_interval_within, minimise
+from dpcore.common.branch_and_bound import ObjectiveParts, find_interval_within, minimise
 from dpcore.common.certificate import Certificate
 from dpcore.common.parameters import Option
 from dpcore.contributions import ContributionHistogram, FloatArray
@@ -191,7 +191,7 @@ def build_capped_collaboration(
     sums_above = np.r_[np.cumsum((histogram.users / np.sqrt(records_per_owner))[::-1])[::-1], 0.0]
     num_sizes_below = np.searchsorted(records_per_owner, cap_array, side="right")
     root_sums_at_caps = root_sums_below[num_sizes_below] + cap_array * sums_above[num_sizes_below]
-    kept_records = np.asarray(histogram.kept_rows(cap_array), dtype=np.float64)
+    kept_records = np.asarray(histogram.count_kept_rows(cap_array), dtype=np.float64)
     mean_records_at_caps = kept_records / histogram.num_users
     return collaboration.replace(
         owners=float(histogram.num_users),
@@ -250,10 +250,10 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
     """
     largest_size = float(histogram.max_size)
 
-    def split_caps(caps: FloatArray) -> Split:
+    def split_caps(caps: FloatArray) -> ObjectiveParts:
         """Return both terms of the bound at the caps, in the form that `minimise` needs."""
         falling_parts, rising_parts = split_bound(histogram, caps, collaboration)
-        return Split(falling_parts, falling_parts, rising_parts)
+        return ObjectiveParts(falling_parts, falling_parts, rising_parts)
 
     first_caps = np.geomspace(1.0, largest_size, 256)
     bound_minimum = minimise(

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import summarise_runs
 from dpcore.common.parameters import Option
 from dpcore.common.progress import ShouldStop, never
+from dpcore.common.wording import format_count
 from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.data_owners import training
 from dpcore.data_owners.bounds import Unit
@@ -207,7 +207,7 @@ def check_records(study: Study, source_or_records: RecordSource | LabelledRecord
         for num_owners in study.numbers_of_owners:
             if study.records_per_user > (owner_size := num_training // num_owners):
                 problems.add(
-                    f"of {num_owners:,} owners each has {wording.counted(owner_size, 'record')} to learn from, a user "
+                    f"of {num_owners:,} owners each has {format_count(owner_size, 'record')} to learn from, a user "
                     f"{study.records_per_user:,}",
                     remedy="Take fewer owners, or fewer records per user",
                 )

@@ -17,9 +17,9 @@ import numpy as np
 
 from dpcore.code.common import render
 from dpcore.code.release_spec import Code
-from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.version import VERSION
+from dpcore.common.wording import format_digits
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.examples_per_user.noise import bound_multiplier, choose_grid, truncate_mixture
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
@@ -115,7 +115,7 @@ def evaluate_candidate(
         given_multiplier: The noise multiplier where it is known; by default the quick bound.
     """
     similarity, num_steps = parameters.gradient_similarity, parameters.steps
-    num_kept_examples, num_users = float(histogram.kept_rows(float(bound))), float(histogram.num_users)
+    num_kept_examples, num_users = float(histogram.count_kept_rows(float(bound))), float(histogram.num_users)
     if parameters.batch_size > num_kept_examples:
         return None
     sampling_rate = min(float(f"{parameters.batch_size / num_kept_examples:.{DIGITS_OF_RATE}g}"), 1.0)
@@ -125,7 +125,7 @@ def evaluate_candidate(
         user_move = 1 if is_by_user else bound
         sigma = bound_multiplier(user_move, sampling_rate, parameters.epsilon, parameters.delta, num_steps)
     # Sums over users of 1/m_u and m_u².
-    num_capped_users = float(histogram.users_above(float(bound)))
+    num_capped_users = float(histogram.count_users_above(float(bound)))
     within_mask = histogram.sizes <= bound
     sizes_within, users_within = (
         x[within_mask].astype(np.float64) for x in (histogram.sizes, histogram.users)
@@ -289,10 +289,10 @@ def write_program(program_name: str, training: TrainingConstants, label: str) ->
         users=is_by_user,
         bound=training.bound,
         steps=training.num_steps,
-        grid=wording.digits(choose_grid(training.epsilon, training.num_steps)),
+        grid=format_digits(choose_grid(training.epsilon, training.num_steps)),
         last=last_move_in_order,
         weights=move_probabilities,
-        **{name: wording.digits(getattr(training, name)) for name in constant_names},
+        **{name: format_digits(getattr(training, name)) for name in constant_names},
     )
     return Code(program_text, "python", f"examples_per_user_{template_name}.py", ())
 

@@ -275,7 +275,9 @@ class GeneratedRatings:
         starts, item_codes = self._draw_pairs(rng, traits_and_tastes)
         item_offsets = self.item_offset_spread * rng.standard_normal(self.num_items, dtype=np.float32)
         traits, tastes = self._draw_tastes(rng) if traits_and_tastes is None else traits_and_tastes
-        user_offsets = self.user_offset_spread * rng.standard_normal(self.num_users, dtype=np.float32)
+        user_offsets = np.zeros(self.num_users, dtype=np.float32)
+        if self.user_offset_spread:  # Without them nothing is drawn: the sample data were made so.
+            user_offsets = self.user_offset_spread * rng.standard_normal(self.num_users, dtype=np.float32)
         rating_values = np.empty(item_codes.size, dtype=np.float32)
         users_per_block = max(int(_BLOCK_CELLS / self.rank / max(item_codes.size / self.num_users, 1.0)), 1)
         for first_user in range(0, self.num_users, users_per_block):

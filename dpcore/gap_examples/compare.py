@@ -83,7 +83,7 @@ class Comparison:
 
 def compare(problem: MeanProblem) -> Comparison:
     """Find the best cap and the best smooth weights of one problem, each exact and with its certificate."""
-    return Comparison(problem, mean.best_smooth(problem), mean.best_cap(problem))
+    return Comparison(problem, mean.find_best_smooth(problem), mean.find_best_cap(problem))
 
 
 @dataclass(frozen=True)
@@ -165,14 +165,14 @@ class VarianceRatios:
     """Variances of a batch of instances and their ratio; each field has the shape of the batch.
 
     Attributes:
-        ratio: Variance with the best cap over that with the best weights.
-        smooth_variance: With the best weights, in units of sigma^2.
-        capped_variance: With the best cap, in units of sigma^2.
+        ratios: Variances with the best cap over those with the best weights.
+        smooth_variances: With the best weights, in units of sigma^2.
+        capped_variances: With the best cap, in units of sigma^2.
     """
 
-    ratio: FloatArray
-    smooth_variance: FloatArray
-    capped_variance: FloatArray
+    ratios: FloatArray
+    smooth_variances: FloatArray
+    capped_variances: FloatArray
 
 
 def compute_variance_ratios(

@@ -130,12 +130,12 @@ class RatioLimit:
     """Ratios and best caps as the heavy users' rows go to infinity; both fields have the shape of the arguments.
 
     Attributes:
-        ratio: Variance with the best cap over that with the best weights.
+        ratios: Variances with the best cap over those with the best weights.
         best_caps: The best cap in rows (of the light users' rows, where caps are finely scaled); infinite where a
             larger cap is always better.
     """
 
-    ratio: FloatArray
+    ratios: FloatArray
     best_caps: FloatArray
 
 
@@ -217,11 +217,11 @@ class WorstNoise:
     """The noise at which caps lose most, for each share of light users; both fields have the shape of the share.
 
     Attributes:
-        ratio: The largest limit over all t > 0; toward 3/2 from below where it is not attained.
+        ratios: The largest limits over all t > 0; toward 3/2 from below where it is not attained.
         noise_per_user: t at which it is attained or approached.
     """
 
-    ratio: FloatArray
+    ratios: FloatArray
     noise_per_user: FloatArray
 
 
@@ -252,7 +252,7 @@ def find_worst_noise(light_share: npt.ArrayLike) -> WorstNoise:
     tie_thresholds = w * (k / (w + k) + (k + 1.0) / (w + k + 1.0))
     thresholds = np.concatenate((tie_thresholds, np.ones_like(w), 2.0 * w), axis=-1)
     candidate_noises = (1.0 - p)[..., None] / thresholds
-    limit_ratios = compute_integer_cap_limit(p[..., None], candidate_noises).ratio
+    limit_ratios = compute_integer_cap_limit(p[..., None], candidate_noises).ratios
     best_candidate_index = limit_ratios.argmax(axis=-1)[..., None]
     arrays = (limit_ratios, candidate_noises)
     return WorstNoise(*(np.take_along_axis(x, best_candidate_index, axis=-1)[..., 0] for x in arrays))
@@ -346,15 +346,19 @@ def find_dominating_groups(comparison: Comparison) -> Domination:
         )
     histogram, best_variance = problem.histogram, comparison.cap_choice.squared_error / problem.value_variance
     # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
-    lowest_slope = max(float(histogram.users_above(k)), _compute_psi_increment(best_variance, rho, k - 1))
-    highest_slope = min(float(histogram.users_above(k - 1)), _compute_psi_increment(best_variance, rho, k))
-    kept_rows = float(histogram.kept_rows(k))
+    lowest_slope = max(
+        float(histogram.count_users_above(k)), _compute_psi_increment(best_variance, rho, k - 1)
+    )
+    highest_slope = min(
+        float(histogram.count_users_above(k - 1)), _compute_psi_increment(best_variance, rho, k)
+    )
+    kept_rows = float(histogram.count_kept_rows(k))
     # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
     candidate_slopes = np.linspace(lowest_slope, highest_slope, 3)
     heavy_user_counts = np.clip(candidate_slopes, 0.0, kept_rows / k)
     light_user_counts = np.maximum(kept_rows - heavy_user_counts * k, 0.0)
     total_users = light_user_counts + heavy_user_counts
-    limit_ratios = compute_integer_cap_limit(light_user_counts / total_users, rho / total_users).ratio
+    limit_ratios = compute_integer_cap_limit(light_user_counts / total_users, rho / total_users).ratios
     i = int(np.argmin(limit_ratios))
     return Domination(float(light_user_counts[i]), float(heavy_user_counts[i]), float(limit_ratios[i]))
 

@@ -24,12 +24,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.branch_and_bound import Minimum, Split, find_interval_within, minimise
+from dpcore.common.branch_and_bound import Minimum, ObjectiveParts, find_interval_within, minimise
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.contributions import ContributionHistogram, FloatArray, build_log_grid
 from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, bound_bias, compute_cap_statistics
 from dpcore.learning.participation import convert_to_rows
 
@@ -143,14 +143,14 @@ class BoundSettings:
             privacy=np.where(keeps_rows, privacy_terms, np.inf),
         )
 
-    def split(self, cap_statistics: CapStatistics, num_rows: float) -> Split:
+    def split_objective(self, cap_statistics: CapStatistics, num_rows: float) -> ObjectiveParts:
         """Return the bound on the excess risk as a falling part (also less its rounding) and a rising one (privacy)."""
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         rounded_down_twice_bias = BIAS_FACTOR_IN_THEOREM_1 * bound_bias(
             self.bias, cap_statistics.round_down(), self.loss_variance
         )
         twice_bias, finite_sample, privacy = vars(self.compute_error_parts(cap_statistics, num_rows)).values()
-        return Split(twice_bias + finite_sample, rounded_down_twice_bias + finite_sample, privacy)
+        return ObjectiveParts(twice_bias + finite_sample, rounded_down_twice_bias + finite_sample, privacy)
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ def _compute_statistics_of_caps(histogram: ContributionHistogram, caps: FloatArr
         caps,
         total_rows=float(histogram.num_rows),
         largest_size=float(histogram.max_size),
-        above_sums=AboveSums(histogram.rows_above, histogram.excess),
+        above_sums=AboveSums(histogram.count_rows_above, histogram.sum_excess),
     )
 
 
@@ -321,7 +321,9 @@ def compute_error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> Error
 def choose_fractions(histogram: ContributionHistogram, num_points: int = 200) -> FloatArray:
     """Return about ``num_points`` log-spaced tau_0 at whole caps from one row to n, the heaviest user's size too."""
     n = float(histogram.num_rows)
-    return np.unique(np.rint(log_spaced(1.0, n, num_points, extra_points=(float(histogram.max_size),)))) / n
+    return (
+        np.unique(np.rint(build_log_grid(1.0, n, num_points, extra_points=(float(histogram.max_size),)))) / n
+    )
 
 
 def find_best_cap(
@@ -344,7 +346,7 @@ def find_best_cap(
     """
     histogram, n = problem.histogram, float(problem.histogram.num_rows)
     search_minimum = minimise(
-        lambda caps: problem.split(_compute_statistics_of_caps(histogram, caps), n),
+        lambda caps: problem.split_objective(_compute_statistics_of_caps(histogram, caps), n),
         1.0,
         find_largest_cap(problem),
         is_integer=is_integer,
@@ -375,7 +377,7 @@ def find_caps_within(problem: BiasProblem, best_choice: LearningCap, excess: flo
     """
     n = float(problem.histogram.num_rows)
     smallest_cap, largest_cap = find_interval_within(
-        lambda caps: problem.split(_compute_statistics_of_caps(problem.histogram, caps), n),
+        lambda caps: problem.split_objective(_compute_statistics_of_caps(problem.histogram, caps), n),
         best_choice.cap,
         1.0,
         find_largest_cap(problem),

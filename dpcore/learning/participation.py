@@ -19,9 +19,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import format_entered
 from dpcore.contributions import FloatArray, SumsAtBounds
 from dpcore.learning.bias_bounds import CapStatistics
 
@@ -82,7 +82,7 @@ class PowerLaw:
         """Return the mass of all users beyond number K, the sum over j > K of p_j; K whole, any shape."""
         return self._sum_zeta_from(np.asarray(user_numbers, dtype=np.float64) + 1.0) / self.normaliser
 
-    def users_above(self, shares: npt.ArrayLike) -> FloatArray:
+    def count_users_above(self, shares: npt.ArrayLike) -> FloatArray:
         """Return K(share), the number of users with p_j > share, for share > 0 of any shape; float64, whole."""
         h = np.asarray(shares, dtype=np.float64)
         user_counts = np.floor((h * self.normaliser) ** (-1.0 / self.exponent))
@@ -101,7 +101,7 @@ class PowerLaw:
 
         Source: Amin et al. 2019, figure 2.
         """
-        return self.compute_tail_mass(self.users_above(fractions))
+        return self.compute_tail_mass(self.count_users_above(fractions))
 
     def compute_kept_share(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum over j of min(p_j, tau_0), to which n_tau / n tends as n grows.
@@ -111,7 +111,7 @@ class PowerLaw:
         Source: Amin et al. 2019, proposition 5, Q(tau_0).
         """
         tau_0 = np.asarray(fractions, dtype=np.float64)
-        num_users_above = self.users_above(tau_0)
+        num_users_above = self.count_users_above(tau_0)
         return np.asarray(self.compute_tail_mass(num_users_above) + tau_0 * num_users_above)
 
     def compute_sums_at(self, shares: npt.ArrayLike) -> SumsAtBounds:
@@ -119,7 +119,7 @@ class PowerLaw:
 
         The counterpart of `ContributionHistogram.compute_sums_at` in shares; ``rows_at_or_below`` is a mass.
         """
-        num_users_above = self.users_above(shares)
+        num_users_above = self.count_users_above(shares)
         inverse_sums = np.asarray(self.normaliser * self._sum_powers(num_users_above))
         return SumsAtBounds(self.compute_tail_mass(num_users_above), num_users_above, inverse_sums)
 
@@ -155,7 +155,7 @@ def check_fractions(fractions: npt.ArrayLike) -> FloatArray:
     """
     tau_0 = np.asarray(fractions, dtype=np.float64)
     if not np.all((tau_0 >= FRACTION_RANGE[0]) & (tau_0 <= FRACTION_RANGE[1])):
-        smallest_fraction_text, largest_fraction_text = (wording.entered(limit) for limit in FRACTION_RANGE)
+        smallest_fraction_text, largest_fraction_text = (format_entered(limit) for limit in FRACTION_RANGE)
         raise refuse(f"tau_0 must lie between {smallest_fraction_text} and {largest_fraction_text}")
     return tau_0
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.branch_and_bound import Split, minimise, move_to_kink
+from dpcore.common.branch_and_bound import ObjectiveParts, minimise, move_to_kink
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
@@ -81,7 +81,7 @@ class PopulationProblem(BoundSettings):
         if self.num_rows is not None:
             whole_cap = math.floor(fraction * self.num_rows)
             return np.arange(max(whole_cap, 1), min(whole_cap + 2, self.num_rows) + 1) / self.num_rows
-        num_users_above = float(self.participation.users_above(fraction))
+        num_users_above = float(self.participation.count_users_above(fraction))
         return self.participation.compute_probabilities(
             np.arange(num_users_above + 2.0, max(num_users_above - 1.0, 0.0), -1.0)
         )
@@ -157,9 +157,9 @@ def find_best_fraction(
     smallest_fraction = problem.smallest_fraction
     fraction_limits = (smallest_fraction, problem.participation.largest_share if depends_on_shares else 1.0)
 
-    def split_bound(tau_0: FloatArray) -> Split:
+    def split_bound(tau_0: FloatArray) -> ObjectiveParts:
         """Return the bound (*) at each tau_0 as a falling and a rising part."""
-        return problem.split(compute_statistics(problem, tau_0), problem._row_limit)
+        return problem.split_objective(compute_statistics(problem, tau_0), problem._row_limit)
 
     minimum = minimise(
         split_bound,

@@ -49,7 +49,7 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import MAX_SIZE, FloatArray, suffix_sums
+from dpcore.contributions import MAX_SIZE, FloatArray, sum_suffixes
 from dpcore.dataset import Values
 from dpcore.mean.threshold_search import search_thresholds
 
@@ -273,7 +273,10 @@ class _Objective:
         sorted_magnitudes = abs_deviations[order_by_magnitude]
         sorted_shares = self.user_shares[order_by_magnitude]
         # Shares and cut sums of the points from index i on; the last entry is that of no point.
-        shares_above, sums_above = suffix_sums(sorted_shares), suffix_sums(sorted_shares * sorted_magnitudes)
+        shares_above, sums_above = (
+            sum_suffixes(sorted_shares),
+            sum_suffixes(sorted_shares * sorted_magnitudes),
+        )
         limit_cost = self.noise_costs.limit_cost
         # Half the slope of f in T just above each value; it rises in T.
         clamped_sums = np.maximum(sums_above[1:] - sorted_magnitudes * shares_above[1:], 0.0)
@@ -433,7 +436,7 @@ def _check_means_differ(problem: ClampedUsersProblem) -> None:
         raise refuse("all users have the same mean, so that no limit can be told from another")
 
 
-def best_joint(
+def find_best_joint(
     problem: ClampedUsersProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> DeviationLimit:
     """Find the best centre, deviation limit and threshold together, by branch and bound over h.

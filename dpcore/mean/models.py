@@ -16,7 +16,7 @@ sigma^2 is the variance of the rows of the table with the divisor n - 1, so that
 out of n rows without replacement. The best of all weights are u_l = min(t, p_l + nu x_l), by the conditions of
 Karush, Kuhn and Tucker; ours.
 
-`CountsOnly.best_smooth` finds them in three steps:
+`CountsOnly.find_best_smooth` finds them in three steps:
 
 1. *Piece*: check the optimality condition in t at every size; the first size where it holds ends the piece.
 2. *Point*: on that piece nu is linear in t, so the condition is a linear equation in t.
@@ -338,7 +338,9 @@ class CountsOnly(CountsModel):
         """
         rho, n = self.user_share, float(self.histogram.num_rows)
         effective_size = h / (1.0 + (h - 1.0) * rho)
-        nu = user_sums.excess(h) / n / (user_sums.effective_below + user_sums.users_above * effective_size)
+        nu = (
+            user_sums.sum_excess(h) / n / (user_sums.effective_below + user_sums.users_above * effective_size)
+        )
         return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * effective_size)
 
     def measure_smooth(self, thresholds: FloatArray, num_distinct_up_to: NumSizes | None = None) -> MeanError:
@@ -373,7 +375,7 @@ class CountsOnly(CountsModel):
         h = np.asarray(caps, dtype=np.float64)
         user_sums = self._user_sums_at(h, num_distinct_up_to)
         n, rho = float(self.histogram.num_rows), self.user_share
-        cut_shares = user_sums.excess(h) / n  # 1 - n_h / n
+        cut_shares = user_sums.sum_excess(h) / n  # 1 - n_h / n
         kept_rows = user_sums.rows_below + h * user_sums.users_above
         t = h / kept_rows
         # The sums of (k / n_h - p)^2 over the users above, and over those below.
@@ -400,7 +402,7 @@ class CountsOnly(CountsModel):
         )
         return BoundCurve(self.histogram, lambda h, k: self.measure_capped(h, k).squared_error, numerators)
 
-    def best_cap(self) -> BoundOptimum:
+    def find_best_cap(self) -> BoundOptimum:
         """Return the best whole cap from the smallest to the largest size."""
         return self.cap_curve.minimise(is_integer=True)
 
@@ -408,7 +410,7 @@ class CountsOnly(CountsModel):
         """Return the coefficients of `WeightGrowth` for the best weights below a threshold: n u_l = s_l + n nu x_l."""
         return 1.0, self._weight_coefficients_at(threshold)[0] * self.histogram.num_rows
 
-    def best_smooth(self) -> BoundOptimum:
+    def find_best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with a dual bound."""
         threshold, max_size = self._solve_threshold(), float(self.histogram.max_size)
         lower_bound = self.unit_noise_variance * max(

@@ -180,7 +180,7 @@ def _square_moved(
             mean_error.shift / half_range,
             np.sqrt(mean_error.sampling_variance) / half_range,
             np.sqrt(sum_noise_variances) / half_range,
-            problem.histogram.kept_rows(np.asarray(bounds, dtype=np.float64)),
+            problem.histogram.count_kept_rows(np.asarray(bounds, dtype=np.float64)),
             reach,
         )
     )

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpcore.common import wording
 from dpcore.common.checks import VALUE_BOUND_RANGE, Problems
 from dpcore.common.noise_error import ASSUMED_USER_SHARE, NoiseKind
 from dpcore.common.parameters import (
@@ -26,6 +25,7 @@ from dpcore.common.parameters import (
 )
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS, Program
+from dpcore.common.wording import format_entered, format_number
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, public_counts
@@ -162,10 +162,10 @@ class MeanParameters(Parameters):
             # If users' deviations are clamped, the variance is that of values that may lie outside [L, U].
             max_variance = self.largest_variance
             if self.clamp is Clamp.ROWS and variance > max_variance * (1.0 + 1e-12):
-                lower_text, upper_text = wording.entered(self.lower), wording.entered(self.upper)
+                lower_text, upper_text = format_entered(self.lower), format_entered(self.upper)
                 problems.add(
                     f"values between {lower_text} and {upper_text} cannot vary by more than (upper − lower)²/4 = "
-                    f"{wording.entered(max_variance)}; got {wording.entered(variance)}"
+                    f"{format_entered(max_variance)}; got {format_entered(variance)}"
                 )
 
     @cached_property
@@ -307,7 +307,7 @@ def list_user_assumptions(problem: MeanProblem) -> tuple[str, ...]:
         return TABLE_READ_ASSUMPTIONS
     likeness_sentence = INDEPENDENT_ROWS_ASSUMPTION
     if problem.user_share:
-        user_share_text = wording.number(problem.user_share, 2)
+        user_share_text = format_number(problem.user_share, 2)
         likeness_sentence = f"A share of {user_share_text} of a row's variance lies between users"
     if problem.target is Target.TABLE:
         return (*EXCHANGEABLE_ASSUMPTIONS, likeness_sentence)

@@ -27,7 +27,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS, Program
-from dpcore.common.strict_json import certificate_fields
+from dpcore.common.strict_json import convert_certificate
 from dpcore.contributions import ContributionHistogram
 from dpcore.mean import public_counts
 
@@ -126,7 +126,7 @@ class PrivateCountsProblem(public_counts.MeanProblem):
 
     @property
     def privacy_factor(self) -> float:
-        """Return the variance that privacy adds to the mean, divided by V = `noise`.variance(B h) / n_h^2.
+        """Return the variance that privacy adds to the mean, divided by V = `noise`.compute_variance(B h) / n_h^2.
 
         With p = mu / B and q = `_split_variance`, which is 4 for Laplace noise, the linearised error of the mean is,
         from noise Z1 on the first and Z2 on the second,
@@ -208,5 +208,5 @@ def list_choice_entries(
         **({"shift": best_choice.shift} if best_choice.shift else {}),
         # What goes into the mechanism: Laplace noise of scale b has variance 2 b^2.
         scale_name: math.sqrt(best_choice.privacy_variance / noise_kind.unit_variance),
-        **certificate_fields(best_choice.certificate),
+        **convert_certificate(best_choice.certificate),
     }

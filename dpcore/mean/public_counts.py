@@ -23,13 +23,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import noise_error, weights, wording
+from dpcore.common import noise_error, weights
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Option
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
+from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram, FloatArray, NumSizes
 from dpcore.mean.models import (
     BoundCurve,
@@ -42,7 +43,7 @@ from dpcore.mean.models import (
     find_interval_around,
 )
 from dpcore.mean.table_values import KnownValues, TableValues
-from dpcore.mean.user_sums import prefix_sums
+from dpcore.mean.user_sums import sum_prefixes
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES
 """The relation of the guarantee of this setting."""
@@ -122,11 +123,12 @@ class Population(CountsModel):
     @cached_property
     def _squares_below(self) -> FloatArray:
         """Return the sum of s^2 over the users of the first k sizes, for k = 0 .. K, shape (K + 1,)."""
-        return prefix_sums(self.histogram.sizes.astype(np.float64) ** 2 * self.histogram.users)
+        return sum_prefixes(self.histogram.sizes.astype(np.float64) ** 2 * self.histogram.users)
 
     def measure_smooth(self, thresholds: FloatArray, num_distinct_up_to: NumSizes | None = None) -> MeanError:
         """Return the error if a user with s rows weighs as much as one with min(h, s)."""
-        losses = weights.smooth_losses(self._effective_sizes, self._effective_sizes.convert(thresholds))
+        effective_sizes = self._effective_sizes
+        losses = weights.compute_smooth_losses(effective_sizes, effective_sizes.convert(thresholds))
         sampling_variances = self.value_variance * losses.squared_weights
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * losses.largest_weight**2)
 
@@ -141,17 +143,19 @@ class Population(CountsModel):
         sampling_variances = self.value_variance * ((rho * scaled_square_sum + (1.0 - rho)) / kept_rows)
         return MeanError(np.asarray(sampling_variances), self.unit_noise_variance * (h / kept_rows) ** 2)
 
-    def best_smooth(self) -> BoundOptimum:
+    def find_best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with the dual bound of `dpcore.common.weights`."""
-        optimum = weights.best_smooth(self._effective_sizes, self.value_variance / self.unit_noise_variance)
+        optimum = weights.find_best_smooth(
+            self._effective_sizes, self.value_variance / self.unit_noise_variance
+        )
         bound = self._convert_to_rows(optimum.bound)
         return self._convert_optimum(optimum, bound, self.measure_smooth(np.asarray(bound)))
 
-    def best_cap(self) -> BoundOptimum:
+    def find_best_cap(self) -> BoundOptimum:
         """Return the best cap; for independent rows, that of `dpcore.common.weights`."""
         if self.user_share:
             return self.cap_curve.minimise(is_integer=True)
-        optimum = weights.best_cap(self.histogram, self.value_variance / self.unit_noise_variance)
+        optimum = weights.find_best_cap(self.histogram, self.value_variance / self.unit_noise_variance)
         return self._convert_optimum(optimum, optimum.bound, self.measure_capped(np.asarray(optimum.bound)))
 
     def _convert_optimum(self, optimum: weights.Optimum, bound: float, mean_error: MeanError) -> BoundOptimum:
@@ -283,7 +287,7 @@ class MeanProblem:
         if self.noise.kind is NoiseKind.LAPLACE:
             factor, scale_name, ending = factor * self.epsilon, "scale", " / ε"
         is_one = math.isclose(factor, 1.0, rel_tol=1e-9)
-        return f"{scale_name} {'' if is_one else f'{wording.number(factor)} × '}{weight_text}{ending}"
+        return f"{scale_name} {'' if is_one else f'{format_number(factor)} × '}{weight_text}{ending}"
 
     @property
     def noise_sentence(self) -> str:
@@ -375,7 +379,7 @@ def compute_capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError
     return problem.model.measure_capped(np.asarray(caps, dtype=np.float64))
 
 
-def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
+def compute_smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
     """Return v(h), expected squared error of the mean under smooth weights with threshold h.
 
     Args:
@@ -392,7 +396,7 @@ def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArr
     return compute_smooth_error(problem, thresholds).squared_error
 
 
-def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
+def compute_capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
     """Return v'(h), expected squared error of the mean when at most h rows of each user are kept.
 
     Args:
@@ -407,19 +411,16 @@ def capped_variance(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
     return compute_capped_error(problem, caps).squared_error
 
 
-def best_smooth(problem: MeanProblem) -> SmoothChoice:
-    """Return the best of all weights, exactly, with a certificate; see `dpcore.common.weights.best_smooth`.
-
-    If the problem has the values, the best of all thresholds.
-    """
-    optimum = problem.model.best_smooth()
+def find_best_smooth(problem: MeanProblem) -> SmoothChoice:
+    """Find the best weights, or thresholds for a table's values, exactly, with a certificate; see `weights`."""
+    optimum = problem.model.find_best_smooth()
     mean_error = problem.model.measure_smooth(np.asarray(optimum.bound))
     return SmoothChoice(*_describe_optimum(problem, mean_error, optimum), optimum.bound)
 
 
-def best_cap(problem: MeanProblem) -> CapChoice:
-    """Return the best integer cap in [s_1, s_m], exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
-    optimum = problem.model.best_cap()
+def find_best_cap(problem: MeanProblem) -> CapChoice:
+    """Find the best integer cap in [s_1, s_m], exactly, with a certificate; see `weights.find_best_cap`."""
+    optimum = problem.model.find_best_cap()
     mean_error = problem.model.measure_capped(np.asarray(optimum.bound))
     return CapChoice(*_describe_optimum(problem, mean_error, optimum), int(optimum.bound))
 
@@ -462,7 +463,7 @@ def compute_row_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayL
     s = np.asarray(sizes, dtype=np.float64)
     weight_growth = find_weight_growth(problem, threshold)
     if weight_growth.is_plain:
-        return np.asarray(np.minimum(threshold, s) / s / problem.histogram.kept_rows(threshold))
+        return np.asarray(np.minimum(threshold, s) / s / problem.histogram.count_kept_rows(threshold))
     user_weights = weight_growth.compute_user_weights(np.minimum(threshold, problem.histogram.sizes))
     total_weight = user_weights @ problem.histogram.users.astype(np.float64)
     return np.asarray(weight_growth.compute_user_weights(np.minimum(threshold, s)) / s / total_weight)
@@ -483,7 +484,7 @@ def find_cap_stretches(
         is one: v' is quasi-convex on [s_1, s_m] and falls below s_1, where only the sampling error changes. A cap
         above s_m keeps no more rows than s_m.
     """
-    cap_choice = best_cap(problem) if cap_choice is None else cap_choice
+    cap_choice = find_best_cap(problem) if cap_choice is None else cap_choice
     # The excess is relative to the standard error; the limit is a variance.
     max_squared_error = cap_choice.squared_error * (1.0 + relative_excess) ** 2
     intervals = problem.model.cap_curve.find_intervals_within(max_squared_error, is_integer=True)
@@ -492,7 +493,7 @@ def find_cap_stretches(
 
 def find_caps_within(problem: MeanProblem, relative_excess: float = 0.05) -> tuple[int, int]:
     """Return the interval of `find_cap_stretches` that contains the best cap."""
-    cap_choice = best_cap(problem)
+    cap_choice = find_best_cap(problem)
     first_cap, last_cap = find_interval_around(
         find_cap_stretches(problem, relative_excess, cap_choice), cap_choice.max_contributions
     )

@@ -28,10 +28,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import require
-from dpcore.contributions import ContributionHistogram, FloatArray, NumSizes, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, NumSizes, sum_suffixes
 from dpcore.dataset import Dataset, Values
 from dpcore.mean.models import BoundCurve, BoundOptimum, MeanError, Numerators
-from dpcore.mean.user_sums import prefix_sums
+from dpcore.mean.user_sums import sum_prefixes
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def compute_bounded_mean(clamped_values: ClampedValues, bounds: npt.ArrayLike) -
     # Users in order of size, then prefix sums: no array of bounds times users.
     order_by_size = np.argsort(clamped_values.sizes, kind="stable")
     sizes, sorted_means = clamped_values.sizes[order_by_size], clamped_values.user_means[order_by_size]
-    sums_below, mean_sums_above = prefix_sums(sizes * sorted_means), suffix_sums(sorted_means)
-    rows_below, k = prefix_sums(sizes), np.searchsorted(sizes, h, side="right")
+    sums_below, mean_sums_above = sum_prefixes(sizes * sorted_means), sum_suffixes(sorted_means)
+    rows_below, k = sum_prefixes(sizes), np.searchsorted(sizes, h, side="right")
     return np.asarray((sums_below[k] + h * mean_sums_above[k]) / (rows_below[k] + h * (sizes.size - k)))
 
 
@@ -251,22 +251,22 @@ class TableValues:
     @cached_property
     def row_distances_below(self) -> FloatArray:
         """Return the sum of s (c_l - y) over the users at or below 0 .. K sizes, shape (K + 1,)."""
-        return prefix_sums(self.histogram.sizes * self.distance_sums)
+        return sum_prefixes(self.histogram.sizes * self.distance_sums)
 
     @cached_property
     def distances_above(self) -> FloatArray:
         """Return the sum of c_l - y over the users above 0 .. K sizes, shape (K + 1,)."""
-        return suffix_sums(self.distance_sums)
+        return sum_suffixes(self.distance_sums)
 
     @cached_property
     def variances_above(self) -> FloatArray:
         """Return the sum of V_l over the users above 0 .. K sizes, shape (K + 1,)."""
-        return suffix_sums(self.variance_sums)
+        return sum_suffixes(self.variance_sums)
 
     @cached_property
     def row_variances_above(self) -> FloatArray:
         """Return the sum of V_l / s over the users above 0 .. K sizes, shape (K + 1,)."""
-        return suffix_sums(self.variance_sums / self.histogram.sizes)
+        return sum_suffixes(self.variance_sums / self.histogram.sizes)
 
 
 @dataclass(frozen=True)
@@ -325,11 +325,11 @@ class KnownValues:
         compute_error = self.measure_capped if is_cap else self.measure_smooth
         return BoundCurve(table_values.histogram, lambda h, k: compute_error(h, k).squared_error, numerators)
 
-    def best_cap(self) -> BoundOptimum:
+    def find_best_cap(self) -> BoundOptimum:
         """Return the best whole cap from the smallest to the largest size."""
         return self.cap_curve.minimise(is_integer=True)
 
-    def best_smooth(self) -> BoundOptimum:
+    def find_best_smooth(self) -> BoundOptimum:
         """Return the best threshold, from the minimum of every piece."""
         return self._curve(is_cap=False).minimise(is_integer=False)
 
@@ -391,7 +391,7 @@ class UserDeviations:
     @cached_property
     def _sums(self) -> tuple[FloatArray, FloatArray]:
         """Return the sums of a e over the users below, and of a over those above, shape (users + 1,)."""
-        return prefix_sums(self.clamped_distances * self.growth_ends), suffix_sums(self.clamped_distances)
+        return sum_prefixes(self.clamped_distances * self.growth_ends), sum_suffixes(self.clamped_distances)
 
     def compute_error(
         self, thresholds: npt.ArrayLike, noise_variance: float, has_private_counts: bool
@@ -405,7 +405,7 @@ class UserDeviations:
         """
         h = np.asarray(thresholds, dtype=np.float64)
         sums_below, sums_above = self._sums
-        k, kept_rows = np.searchsorted(self.growth_ends, h, side="right"), self.histogram.kept_rows(h)
+        k, kept_rows = np.searchsorted(self.growth_ends, h, side="right"), self.histogram.count_kept_rows(h)
         average_deviations = (sums_below[k] + h * sums_above[k]) / kept_rows
         squares = self.width**2 / 2.0 + 2.0 * average_deviations**2 if has_private_counts else self.width**2
         privacy_variances = np.asarray(noise_variance * (h / kept_rows) ** 2 * squares)

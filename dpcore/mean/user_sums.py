@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.contributions import ContributionHistogram, FloatArray, NumSizes, excess_sums, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, NumSizes, sum_excesses, sum_suffixes
 
 
-def prefix_sums(terms: FloatArray) -> FloatArray:
+def sum_prefixes(terms: FloatArray) -> FloatArray:
     """Return the sums of the first 0, 1 .. n of n terms, shape (n + 1,)."""
     return np.concatenate(([0.0], np.cumsum(terms)))
 
@@ -48,18 +48,18 @@ class UserSums:
         rows_below, num_users_above, inverse_above = histogram.compute_sums_after(slice(None))
         return cls(
             rows_below,
-            prefix_sums(s * s * num_users_per_size),
-            prefix_sums(effective_sizes * num_users_per_size),
+            sum_prefixes(s * s * num_users_per_size),
+            sum_prefixes(effective_sizes * num_users_per_size),
             num_users_above,
-            suffix_sums(s * num_users_per_size),
-            suffix_sums(s * s * num_users_per_size),
+            sum_suffixes(s * num_users_per_size),
+            sum_suffixes(s * s * num_users_per_size),
             inverse_above,
             np.append(s, 0.0),  # After the last size there are no users above, so the value has no effect.
-            excess_sums(s, num_users_above),
+            sum_excesses(s, num_users_above),
         )
 
-    def excess(self, h: FloatArray) -> FloatArray:
-        """Return the rows that a cap at h cuts; all terms have one sign, as in `ContributionHistogram.excess`."""
+    def sum_excess(self, h: FloatArray) -> FloatArray:
+        """Return the rows that a cap at h cuts; all terms have one sign, as in `ContributionHistogram.sum_excess`."""
         return np.asarray((self.next_sizes - h) * self.users_above + self.excess_at_next)
 
     def take(self, num_sizes: NumSizes) -> UserSums:

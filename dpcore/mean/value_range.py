@@ -38,10 +38,10 @@ import numpy.typing as npt
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import MAX_SIZE, FloatArray, IntArray, suffix_sums
+from dpcore.contributions import MAX_SIZE, FloatArray, IntArray, sum_suffixes
 from dpcore.dataset import Values
 from dpcore.mean.threshold_search import search_thresholds
-from dpcore.mean.user_sums import prefix_sums
+from dpcore.mean.user_sums import sum_prefixes
 
 _MAX_HALVINGS = 200
 
@@ -121,7 +121,7 @@ class ValueRangeProblem:
         weighted_centred_values = self.values.weigh(self.values.values - self.mean)
         return np.bincount(size_indices, weighted_centred_values, self.sizes.size) / self.sizes
 
-    def kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
+    def count_kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return n_h, the number of kept rows; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)[..., None]
         return np.asarray(np.minimum(h, self.sizes) @ self._sizes_of_entries[1].astype(np.float64))
@@ -129,12 +129,14 @@ class ValueRangeProblem:
     def compute_shifts(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return D, the weighted mean minus that of the table, both before clamping, in the values' unit; any shape."""
         h = np.asarray(thresholds, dtype=np.float64)
-        return np.asarray(np.minimum(h[..., None], self.sizes) @ self._mean_sums_per_size / self.kept_rows(h))
+        return np.asarray(
+            np.minimum(h[..., None], self.sizes) @ self._mean_sums_per_size / self.count_kept_rows(h)
+        )
 
     def compute_noise_stds(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return the root of kappa, the standard deviation of the noise for a range of width 1; any shape."""
         h = np.minimum(np.asarray(thresholds, dtype=np.float64), float(self.sizes[-1]))
-        return np.asarray(self.unit_deviation * h / self.kept_rows(h))
+        return np.asarray(self.unit_deviation * h / self.count_kept_rows(h))
 
 
 @dataclass(frozen=True)
@@ -204,14 +206,14 @@ class WeightedRows:
             problems.between(1.0, MAX_SIZE, threshold=threshold)
         self.problem, self.threshold = problem, float(threshold)
         self.values, num_distinct_up_to, num_rows = problem._sorted_values
-        self.kept_rows = float(problem.kept_rows(threshold))
+        self.kept_rows = float(problem.count_kept_rows(threshold))
         row_weights = (np.minimum(threshold, problem.sizes) / problem.sizes / self.kept_rows)[
             num_distinct_up_to
         ] * num_rows
         weighted_values = row_weights * self.values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
-        self._weights_below, self._weights_above = prefix_sums(row_weights), suffix_sums(row_weights)
-        self._sums_below, self._sums_above = prefix_sums(weighted_values), suffix_sums(weighted_values)
+        self._weights_below, self._weights_above = sum_prefixes(row_weights), sum_suffixes(row_weights)
+        self._sums_below, self._sums_above = sum_prefixes(weighted_values), sum_suffixes(weighted_values)
         self.bounding = abs(float(problem.compute_shifts(threshold)))
         self.noise = float(problem.compute_noise_stds(threshold))
 
@@ -396,7 +398,7 @@ def _find_best_choice(weighted_rows: WeightedRows, fixed_lower: float | None) ->
     )
 
 
-def best_joint(
+def find_best_joint(
     problem: ValueRangeProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> RangeChoice:
     """Return the best range and threshold together, by branch and bound over h.
@@ -434,7 +436,7 @@ def best_joint(
         # changes.
         least_abs_shift = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())
         clamping_factor = build_weighted_rows(min_threshold).kept_rows / float(
-            problem.kept_rows(max_threshold)
+            problem.count_kept_rows(max_threshold)
         )
         return math.sqrt(
             _solve_range(build_weighted_rows(min_threshold), least_abs_shift, clamping_factor, None)[3]

@@ -140,7 +140,7 @@ class KeptRows:
         else:
             # A model of users expects the same under every bound.
             variance = float(squares[0] - means[0] ** 2)
-        kept_rows = problem.histogram.kept_rows(bounds)
+        kept_rows = problem.histogram.count_kept_rows(bounds)
         moments = means, squares, mean_variances, square_variances, covariances
         return cls(bounds, kept_rows, *moments, variance, width)
 

@@ -44,15 +44,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
+from dpcore.contributions import ContributionHistogram, FloatArray, sum_suffixes
 from dpcore.mean.public_counts import MeanProblem
-from dpcore.mean.user_sums import prefix_sums
+from dpcore.mean.user_sums import sum_prefixes
 
 
 def _compute_largest_weights(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:
     """Return min(h, largest size) / n_h, the largest weight of a user under a cap or smooth weights; any shape."""
     h = np.minimum(np.asarray(bounds, dtype=np.float64), float(problem.histogram.max_size))
-    return np.asarray(h / problem.histogram.kept_rows(h))
+    return np.asarray(h / problem.histogram.count_kept_rows(h))
 
 
 def _add_noise(
@@ -77,7 +77,7 @@ def compute_smooth_worst_error(problem: MeanProblem, thresholds: npt.ArrayLike) 
         In the values' unit, of the shape of ``thresholds``; reached by values at L and U.
     """
     num_rows, t = float(problem.histogram.num_rows), _compute_largest_weights(problem, thresholds)
-    return _add_noise(problem, problem.histogram.excess(t * num_rows) / num_rows, t)
+    return _add_noise(problem, problem.histogram.sum_excess(t * num_rows) / num_rows, t)
 
 
 def compute_worst_error(problem: MeanProblem, user_weights: npt.ArrayLike) -> float:
@@ -127,10 +127,10 @@ def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
         for column in (multipliers, c, v, unconstrained_maxima, num_users_per_size)
     )
     # On the i-th piece the first i sizes are at an end: phi(mu) = A2 mu^2 + A1 mu + A0.
-    end_sums = prefix_sums(num_users_per_size * np.maximum(c, 0.0))
-    a2 = suffix_sums(num_users_per_size * unconstrained_maxima) - 1.0
-    a1 = suffix_sums(num_users_per_size * c) + 2.0 * end_sums
-    a0 = suffix_sums(num_users_per_size * v) / 4.0
+    end_sums = sum_prefixes(num_users_per_size * np.maximum(c, 0.0))
+    a2 = sum_suffixes(num_users_per_size * unconstrained_maxima) - 1.0
+    a1 = sum_suffixes(num_users_per_size * c) + 2.0 * end_sums
+    a0 = sum_suffixes(num_users_per_size * v) / 4.0
     # Beyond the largest sum c x the squared error falls in mu.
     interval_starts = np.r_[0.0, multipliers]
     interval_stops = np.minimum(np.r_[multipliers, math.inf], end_sums[-1])
@@ -177,8 +177,10 @@ def find_best_weights(problem: MeanProblem) -> WorstCaseChoice:
     equal_row_bound = num_rows / float(histogram.num_users)
     best_row_bound = max(_find_row_bound(problem), equal_row_bound)
     threshold = _find_threshold_for_weight(histogram, best_row_bound / num_rows)
-    largest_weight = float(threshold / histogram.kept_rows(threshold))
-    error = float(_add_noise(problem, histogram.excess(largest_weight * num_rows) / num_rows, largest_weight))
+    largest_weight = float(threshold / histogram.count_kept_rows(threshold))
+    error = float(
+        _add_noise(problem, histogram.sum_excess(largest_weight * num_rows) / num_rows, largest_weight)
+    )
     lower_bound = min(_compute_lower_bound(problem, best_row_bound, equal_row_bound), error)
     return WorstCaseChoice(
         threshold, largest_weight, error, Certificate(error, lower_bound, OPTIMALITY_ARGUMENT)
@@ -194,13 +196,15 @@ def _find_row_bound(problem: MeanProblem) -> float:
     sizes = histogram.sizes.astype(np.float64)
     _, users_above, _ = histogram.compute_sums_at_sizes()
     k = int(
-        np.argmax(relative_noise_variance * sizes >= users_above * histogram.excess(sizes, slice(1, None)))
+        np.argmax(
+            relative_noise_variance * sizes >= users_above * histogram.sum_excess(sizes, slice(1, None))
+        )
     )
     piece_start = float(sizes[k - 1]) if k else 0.0
     num_users_above = float(users_above[k - 1]) if k else float(histogram.num_users)
     # No rows are cut at the largest size, so there is such a k. The piece is expanded from its left end, in terms of
     # one sign: R - q T = (excess at the end) - q (T - end).
-    cut_rows = float(histogram.excess(piece_start, np.asarray(k)))
+    cut_rows = float(histogram.sum_excess(piece_start, np.asarray(k)))
     slope_at_start = num_users_above * cut_rows - relative_noise_variance * piece_start
     return min(
         max(piece_start + slope_at_start / (num_users_above**2 + relative_noise_variance), piece_start),
@@ -238,7 +242,9 @@ def _find_threshold_for_weight(histogram: ContributionHistogram, largest_weight:
     """Return h with h / n_h = t: between two sizes n_h = S + q h, so that h = t S / (1 - t q)."""
     sizes = histogram.sizes.astype(np.float64)
     # h / n_h rises with h, so that its values at the sizes are in order.
-    num_distinct_up_to = int(np.searchsorted(sizes / histogram.kept_rows(sizes), largest_weight, side="left"))
+    num_distinct_up_to = int(
+        np.searchsorted(sizes / histogram.count_kept_rows(sizes), largest_weight, side="left")
+    )
     if num_distinct_up_to == 0:
         return float(sizes[0])
     if num_distinct_up_to == sizes.size:

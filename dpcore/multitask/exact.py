@@ -45,10 +45,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
 from dpcore.common.certificate import Certificate, Solved, solve_timed
 from dpcore.common.extras import import_extra
 from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
+from dpcore.common.wording import format_count
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.problem import Allocation, TaskGraph, TaskProblem, UserRule
 from dpcore.multitask.weights import ROUNDING_MARGIN, BudgetFit, WeightRule, scale_to_budget
@@ -88,7 +88,7 @@ class StepCounter:
     def certify(self, allocation: Allocation, lower_bound: float, certificate_argument: str) -> Allocation:
         """Return a copy of the allocation with certificate and stop reason, marked as one that reads the graph."""
         certificate = Certificate(allocation.total_bound, lower_bound, certificate_argument)
-        steps_text = wording.counted(self.num_steps, "step")
+        steps_text = format_count(self.num_steps, "step")
         if certificate.relative_gap <= self.tolerance:
             stop_reason = f"Reached the required gap after {steps_text}."
         elif self.is_stopped:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
+from dpcore.common.wording import format_count
 from dpcore.contributions import FloatArray, IntArray, rank_within_users
 from dpcore.multitask.problem import Allocation, TaskGraph, TaskProblem, UserRule
 
@@ -27,7 +27,7 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
     """
     graph = problem.graph
     keep_probabilities = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
-    allocation_name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
+    allocation_name = f"{format_count(max_tasks, 'task')} per user, drawn uniformly"
     task_weights = np.full(problem.graph.num_tasks, math.sqrt(problem.budget / max_tasks))
     allocation = Allocation(allocation_name, problem, task_weights, keep_probabilities, rule=UserRule.SAMPLED)
     return replace(allocation, clipped_user_share=float(np.mean(keep_probabilities < 1.0)))

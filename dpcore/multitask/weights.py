@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.parameters import Option
+from dpcore.common.wording import format_entered
 from dpcore.contributions import FloatArray
 from dpcore.multitask.problem import Allocation, Loss, TaskGraph, TaskProblem, UserRule
 
@@ -101,7 +101,7 @@ def allocate_by_power(
         user_scales = np.minimum(np.sqrt(problem.budget / budget_uses) * (1.0 - ROUNDING_MARGIN), 1.0)
     # A user who is at the budget was scaled by a rounding only, and lost nothing.
     clipped_share = float(np.mean(budget_uses > problem.budget * (1 + ROUNDING_MARGIN)))
-    allocation_name = f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights"
+    allocation_name = f"size to the power −{format_entered(exponent)}" if exponent else "uniform weights"
     return Allocation(allocation_name, problem, task_weights, user_scales, clipped_user_share=clipped_share)
 
 
@@ -121,7 +121,7 @@ def allocate_normalised(
     """
     graph = problem.graph
     task_weights = compute_task_weights(problem, exponent, size_estimates=size_estimates)
-    allocation_name = f"size to the power −{wording.entered(exponent)}, every user to the full budget"
+    allocation_name = f"size to the power −{format_entered(exponent)}, every user to the full budget"
     user_scales = scale_to_budget(graph, task_weights, problem.budget)
     return Allocation(allocation_name, problem, task_weights, user_scales, rule=UserRule.FULL)
 

@@ -26,11 +26,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.noisy_ratio import compute_laplace_squares, compute_normal_squares
 from dpcore.common.progress import ShouldStop, never
+from dpcore.common.wording import format_count
 from dpcore.contributions import FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice, search_pairs
 from dpcore.per_group.problem import PerGroupProblem
@@ -207,7 +207,7 @@ def find_useful_size(problem: PerGroupProblem, group_errors: FloatArray) -> floa
     return float(group_sizes[order_by_rows][indices_with_gain[-1]]) if indices_with_gain.size else None
 
 
-def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> PairChoice:
+def find_best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> PairChoice:
     """Return the best pair of bounds for means, or 0 and 0 if publishing the middle of the range is better.
 
     All pairs are tried if they are few. Else it is the best of a search, without a certificate.
@@ -228,7 +228,7 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
         stop_reason = f"All {num_tried:,} pairs were tried."
         nothing_sentence = "Publishing the middle of the range is best."
     else:
-        num_tried_text = wording.counted(num_tried, "pair")
+        num_tried_text = format_count(num_tried, "pair")
         stop_reason = (
             f"{'Best' if is_settled else 'Stopped: best'} of {num_tried_text} tried, without a proof."
         )

@@ -76,7 +76,7 @@ class PairChoice:
         return self.max_groups == 0
 
 
-def best_pair(
+def find_best_pair(
     problem: PerGroupProblem,
     sorted_pairs: SortedPairs | None = None,
     *,
@@ -100,7 +100,7 @@ def best_pair(
         InvalidInput: The statistic is a mean.
     """
     if problem.parameters.statistic is Statistic.MEAN:
-        raise refuse("means have a search of their own", "", "Use best_mean_pair")
+        raise refuse("means have a search of their own", "", "Use find_best_mean_pair")
     sorted_pairs = SortedPairs.from_problem(problem) if sorted_pairs is None else sorted_pairs
     passes = Passes(problem.parameters, problem.weights, sorted_pairs)
     is_integer, error_of_nothing = problem.parameters.statistic.is_integer, problem.error_of_nothing

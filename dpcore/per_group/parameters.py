@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.parameters import (
@@ -26,6 +25,7 @@ from dpcore.common.parameters import (
 )
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import DrawnNoise, Program, find_noise
+from dpcore.common.wording import format_count, format_number
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.data import group_list
 from dpcore.data.bin_edges import MAX_EDGE_CHARACTERS
@@ -251,7 +251,7 @@ class PerGroupParameters(Parameters):
         with problems.collecting():
             num_listed = len(self.listed_groups[0])
         if num_listed and self.num_groups not in (None, num_listed):
-            groups_text = wording.counted(num_listed, "group")
+            groups_text = format_count(num_listed, "group")
             private_groups_sentence = (
                 f"the public list has {groups_text}, and {self.num_groups:,} were entered"
             )
@@ -273,6 +273,11 @@ class PerGroupParameters(Parameters):
     def vector_noise(self) -> DrawnNoise:
         """Return the noise under a bound on whole vectors: of real numbers, as such a bound cuts counts anywhere."""
         return self._find_noise(is_of_counts=False)
+
+    @property
+    def norm_name(self) -> str:
+        """Return L1 or L2, the norm of a user's whole vector that is bounded for the program's noise."""
+        return "L1" if self.vector_noise.kind is NoiseKind.LAPLACE else "L2"
 
     def _find_noise(self, *, is_of_counts: bool) -> DrawnNoise:
         """Return the program's noise for the part of epsilon that amounts get, for counts or for real numbers."""
@@ -355,14 +360,14 @@ class PerGroupParameters(Parameters):
 
         The result has the shape of ``max_norm``.
         """
-        return np.sqrt(self.vector_noise.variance(self.compute_norm_sensitivity(max_norm)))
+        return np.sqrt(self.vector_noise.compute_variance(self.compute_norm_sensitivity(max_norm)))
 
     def compute_pair_noise_std(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
         """Compute the standard deviation of each group's noise under a pair of bounds L0 and L-infinity.
 
         The bounds may be arrays, and are broadcast.
         """
-        return np.sqrt(self.noise.variance(self.compute_pair_sensitivity(max_groups, max_amount)))
+        return np.sqrt(self.noise.compute_variance(self.compute_pair_sensitivity(max_groups, max_amount)))
 
     def compute_pair_sensitivity(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
         """Compute by how much one user can change the release at most, under a pair of bounds, as a norm.
@@ -402,7 +407,7 @@ class PerGroupParameters(Parameters):
         split_factor = 1.0
         if self.splits_means and self.noise.kind is NoiseKind.LAPLACE:
             split_factor = math.sqrt(0.5 if self.program is Program.BIGQUERY else 2.0)
-        sum_noise_std = split_factor * float(np.sqrt(self.noise.variance(sensitivity)))
+        sum_noise_std = split_factor * float(np.sqrt(self.noise.compute_variance(sensitivity)))
         return sum_noise_std / math.sqrt(2.0), sum_noise_std * math.sqrt(2.0) / (upper - lower)
 
     def combine_errors(self, mean_squares: FloatArray, entry_weights: FloatArray) -> float:
@@ -426,7 +431,7 @@ class PerGroupParameters(Parameters):
         """Raise `InvalidInput` if the error is that of large groups and no group is large."""
         size_floor = self.floor or 0.0
         if self.objective is Objective.LARGE_GROUPS and not np.any(np.abs(totals) >= size_floor):
-            raise refuse(f"no group reaches the least size of a large group, {wording.number(size_floor)}")
+            raise refuse(f"no group reaches the least size of a large group, {format_number(size_floor)}")
 
     def compute_group_weights(self, totals: FloatArray, group_counts: FloatArray) -> FloatArray:
         """Return the weight of one group of each size: of its RMSE if the objective is rooted, else of its MSE.

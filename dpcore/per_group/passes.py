@@ -474,7 +474,7 @@ def compute_parts_by_max_groups(
     Args:
         problem: The problem; not a mean.
         max_amount: L-infinity, above 0.
-        sorted_pairs: As in `best_pair`.
+        sorted_pairs: As in `find_best_pair`.
 
     Returns:
         Errors, and their parts from sampling and noise as in `moments.ErrorParts`, shape (3, largest L0). The rest of

@@ -160,7 +160,7 @@ class PrivatePairProblem:
         """Return N of every pair, the sum of the groups' mean |noise|, in the statistic's unit, shape (c,)."""
         group_bounds, amount_bounds = self.candidates
         sensitivities = self.parameters.compute_pair_sensitivity(group_bounds, amount_bounds * self.unit)
-        return np.asarray(self.num_groups * self.parameters.noise.mean_magnitude(sensitivities))
+        return np.asarray(self.num_groups * self.parameters.noise.compute_mean_magnitude(sensitivities))
 
     @cached_property
     def log_prior(self) -> FloatArray:

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import refuse
+from dpcore.common.wording import format_number
 from dpcore.contributions import FloatArray
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
@@ -52,7 +52,7 @@ class PerGroupProblem:
             raise refuse("a mean needs sums of squares and a range")
         (smallest_value, largest_value), (lower, upper) = self.pairs.value_range, self.parameters.mean_range
         if smallest_value < lower or largest_value > upper:
-            values_range_text = f"{wording.number(smallest_value)} to {wording.number(largest_value)}"
+            values_range_text = f"{format_number(smallest_value)} to {format_number(largest_value)}"
             beyond_range_sentence = f"values go from {values_range_text}, beyond lower or upper"
             raise refuse(beyond_range_sentence, "", "Widen the range, or clip the values first")
 

@@ -31,10 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import format_count
 from dpcore.contributions import FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice, space_evenly
 from dpcore.per_group.parameters import PerGroupParameters
@@ -228,7 +228,7 @@ def _tabulate_rule(parameters: PerGroupParameters, max_groups: int, max_users: i
     )
 
 
-def best_selected_pair(
+def find_best_selected_pair(
     selection: SelectionProblem,
     *,
     tolerance: float = SEARCH_TOLERANCE,
@@ -269,7 +269,7 @@ def best_selected_pair(
     num_done = selection.num_evaluations - evaluations_before
     is_settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
     if not is_settled:
-        stop_reason = f"Stopped after {wording.counted(num_done, 'evaluation')}; the certificate has the gap."
+        stop_reason = f"Stopped after {format_count(num_done, 'evaluation')}; the certificate has the gap."
     elif max_groups:
         stop_reason = f"Within {tolerance:g} of the best pair, after {num_done:,} evaluations."
     else:
@@ -402,7 +402,7 @@ class SelectedVector:
     num_evaluations: int
 
 
-def best_selected_vector(
+def find_best_selected_vector(
     selection: SelectionProblem, should_stop: ShouldStop = never
 ) -> SelectedVector | None:
     """Return the best bound on whole vectors of a grid of norms and L0, where only the selection uses a sample.

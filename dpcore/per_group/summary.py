@@ -145,7 +145,7 @@ class SummaryProblem:
         return lowest_error, highest_error
 
 
-def best_summary_pair(problem: SummaryProblem) -> PairChoice:
+def find_best_summary_pair(problem: SummaryProblem) -> PairChoice:
     """Return the best pair that a search finds for a distribution, without a proof; 0 and 0 to release nothing."""
     max_bounds = int(problem.pair_sizes.groups.max()), int(problem.amounts.max())
     errors_by_pair, _ = search_pairs(problem.compute_error, max_bounds, GRID_SHAPE, 1.3)

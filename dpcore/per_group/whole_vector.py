@@ -221,7 +221,7 @@ class _Cap(_Vectors):
         return np.bincount(self.groups, lost_amounts, self.problem.pairs.num_entries).astype(np.float64)
 
 
-def best_radial(problem: PerGroupProblem) -> VectorChoice:
+def find_best_radial(problem: PerGroupProblem) -> VectorChoice:
     """Return the best T of the radial rule, exactly.
 
     |bias| of each group is convex and at least 0, noise linear in T; every objective is convex and rising in both, so
@@ -305,7 +305,7 @@ def _compute_tangent_bound(radial: _Radial, max_norm: float) -> tuple[float, flo
     return objective_value, -math.inf
 
 
-def best_cap(
+def find_best_cap(
     problem: PerGroupProblem,
     *,
     tolerance: float = SEARCH_TOLERANCE,

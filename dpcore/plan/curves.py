@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import DrawnNoise
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.contributions import FloatArray, build_log_grid
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total.nonnegative import round_to_few_digits
 
@@ -63,7 +63,7 @@ def compute_noise_variance(noise_scale_variance: FloatArray, whole_noise: NoiseK
     if whole_noise is None:
         return noise_scale_variance
     with np.errstate(divide="ignore"):
-        return DrawnNoise(whole_noise, 1.0, True).variance(
+        return DrawnNoise(whole_noise, 1.0, True).compute_variance(
             np.sqrt(noise_scale_variance / whole_noise.unit_variance)
         )
 
@@ -121,7 +121,7 @@ class TotalCurve:
         """
         totals = self.amounts.values
         with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = self.amounts.users_above(totals) * self.amounts.excess(totals) / totals
+            slopes = self.amounts.count_users_above(totals) * self.amounts.sum_excess(totals) / totals
         return np.asarray(np.where(totals > 0.0, slopes, np.inf))
 
     def find_best(self, v: npt.ArrayLike) -> CurveOptimum:
@@ -136,7 +136,7 @@ class TotalCurve:
         piece_indices = np.searchsorted(-self._bias_slopes, -scaled_v, side="left")
         piece_indices = np.minimum(piece_indices, distinct_totals.size - 1)
         left_ends = np.where(piece_indices > 0, distinct_totals[piece_indices - 1], 0.0)
-        num_above, sum_above = self.amounts.users_above(left_ends), self.amounts.sum_above(left_ends)
+        num_above, sum_above = self.amounts.count_users_above(left_ends), self.amounts.sum_above(left_ends)
         with np.errstate(invalid="ignore"):
             # On a piece the error is (sum above - users T)^2 + k T^2.
             bounds = num_above * sum_above / (num_above**2 + scaled_v)
@@ -188,11 +188,11 @@ class TotalCurve:
     def _compute_square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v."""
         beta = np.broadcast_to(self.unit_variance * bounds**2, np.broadcast_shapes(bounds.shape, v.shape))
-        return _evaluate(self.amounts.excess(bounds) ** 2, beta, v, self.whole_noise)
+        return _evaluate(self.amounts.sum_excess(bounds) ** 2, beta, v, self.whole_noise)
 
     def _compute_real_square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
         """Compute the squared error under each bound at v, with noise of real numbers."""
-        return _evaluate(self.amounts.excess(bounds) ** 2, self.unit_variance * bounds**2, v)
+        return _evaluate(self.amounts.sum_excess(bounds) ** 2, self.unit_variance * bounds**2, v)
 
 
 class BoundCurve:
@@ -379,7 +379,7 @@ def list_caps(max_size: int, max_num_bounds: int = 2048) -> tuple[FloatArray, bo
     """
     if max_size <= max_num_bounds:
         return np.arange(1.0, max_size + 1.0), True
-    return np.unique(np.round(log_spaced(1.0, float(max_size), max_num_bounds))), False
+    return np.unique(np.round(build_log_grid(1.0, float(max_size), max_num_bounds))), False
 
 
 def round_bounds(bounds: npt.ArrayLike) -> FloatArray:

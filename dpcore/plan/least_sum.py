@@ -161,6 +161,7 @@ class _Search:
         weighted_bulges = np.array([weight * curve.bulge for weight, curve in weighted_curves])
         bulge_margins = weighted_bulges[:, None] * ((float(grid_vs[0] / grid_vs[1]) - 1.0) ** 2 / 8.0)
         self.chord_constants = self.errors[:, 1:] - chord_slopes * grid_vs[1:] - bulge_margins
+        self.total_margin = float(bulge_margins.sum())
         self.share_factors = (self.power * self.chord_rises) ** (1.0 / (self.power + 1))
         self.num_boxes, self.best_objective = 0, math.inf
         self.shares = np.full(len(curves), 1.0 / len(curves))
@@ -170,6 +171,15 @@ class _Search:
     def _weighted_curves(self) -> list[tuple[float, LineCurve]]:
         """Return (weight, curve) of each line."""
         return list(zip(self.weights.tolist(), self.curves, strict=True))
+
+    @property
+    def _closing_bound(self) -> float:
+        """Return the lower bound at which a box is closed: no split in it is better by more than `TARGET_GAP`.
+
+        No cut makes the margin of whole noise smaller. Where it alone exceeds the gap, it is not searched for.
+        """
+        is_hopeless = self.total_margin > TARGET_GAP * self.best_objective
+        return self.best_objective * (1.0 - TARGET_GAP) - (self.total_margin if is_hopeless else 0.0)
 
     def offer_split(self, shares: FloatArray) -> None:
         """Improve a split by alternating best bounds and best shares, and keep the best split on the way.
@@ -254,7 +264,7 @@ class _Search:
         return _Box(low_indices, high_indices, best_bound, shares_over_budget, shares_within_budget)
 
     def search_boxes(self) -> float:
-        """Run branch and bound until the gap is `TARGET_GAP`; return the lower bound for all splits.
+        """Run branch and bound until the gap is `TARGET_GAP`, if it can be; return the lower bound for all splits.
 
         Step 4. Invariant: every split is in an open box of the heap or in a closed box, and ``closed_bound`` is at
         most the bound of every closed box. So the smallest of both holds for all splits.
@@ -273,16 +283,11 @@ class _Search:
                 if np.max(np.abs(box.shares_over_budget - box.shares_within_budget)) > 1e-3:
                     self.offer_split(box.shares_over_budget)
                     self.offer_split((box.shares_over_budget + box.shares_within_budget) / 2.0)
-                # A box is closed if no split in it is better by more than `TARGET_GAP`.
-                if box.lower_bound < self.best_objective * (1.0 - TARGET_GAP):
+                if box.lower_bound < self._closing_bound:
                     heapq.heappush(box_heap, (box.lower_bound, self.num_boxes, box))
                 else:
                     closed_bound = min(closed_bound, box.lower_bound)
-            if (
-                not box_heap
-                or self.num_boxes >= MAX_BOXES
-                or box_heap[0][0] >= self.best_objective * (1.0 - TARGET_GAP)
-            ):
+            if not box_heap or self.num_boxes >= MAX_BOXES or box_heap[0][0] >= self._closing_bound:
                 return min([closed_bound, *(lower_bound for lower_bound, _, _ in box_heap)])
             # The open box of the smallest bound is cut in two, or closed where it cannot be cut.
             box = heapq.heappop(box_heap)[2]

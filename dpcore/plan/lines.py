@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
+from dpcore.common.wording import format_digits
 
 MAX_LINES = 50
 DEFAULT_TARGET_SHARE = 0.05
@@ -113,7 +113,7 @@ class Line:
         """Return the statistic as a person writes it: ``median``, ``quantile 0.9`` or ``mean of tax``."""
         label = self.statistic.value
         if self.quantile is not None:
-            label = "median" if self.quantile == 0.5 else f"quantile {wording.digits(self.quantile)}"
+            label = "median" if self.quantile == 0.5 else f"quantile {format_digits(self.quantile)}"
         column = self.column if self.column.split() == [self.column] else f'"{self.column}"'
         return f"{label} of {column}" if self.column else label
 
@@ -122,12 +122,12 @@ class Line:
         """Return the line as a person writes it: also range, target error and weight if they are not the defaults."""
         text = self.label
         if self.lower is not None and self.upper is not None:
-            text += f" from {wording.digits(self.lower)} to {wording.digits(self.upper)}"
+            text += f" from {format_digits(self.lower)} to {format_digits(self.upper)}"
         if self.target_error is not None and self.is_relative:
-            text += f" within {wording.digits(float(f'{100.0 * self.target_error:.12g}'))}%"
+            text += f" within {format_digits(float(f'{100.0 * self.target_error:.12g}'))}%"
         elif self.target_error is not None:
-            text += f" within {wording.digits(self.target_error)}"
-        return text if self.weight == 1.0 else f"{text} weight {wording.digits(self.weight)}"
+            text += f" within {format_digits(self.target_error)}"
+        return text if self.weight == 1.0 else f"{text} weight {format_digits(self.weight)}"
 
 
 STATISTIC_BY_NAME = {statistic.value: statistic for statistic in LineStatistic} | {

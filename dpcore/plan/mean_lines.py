@@ -38,7 +38,10 @@ def make_spread_curve(
     mechanism, is_root = parameters.budget.mechanism, statistic is LineStatistic.DEVIATION
     reference_value, measure_release = variance.measure_variance(dataset.values), None
     if is_root and reference_value == 0.0:
-        raise refuse("all values are the same, so that the error of a standard deviation is not known")
+        raise refuse(
+            "all values are the same, so that the error of a standard deviation is not known",
+            remedy="Ask for the variance instead, with a target error in its unit: variance within 10",
+        )
     if parameters.variance_source is VarianceSource.FROM_VALUES:
         values_and_bounds = dataset.values, value_summary.clamped_values, bounds
         kept_rows = variance.KeptRows.from_values(problem, *values_and_bounds)
@@ -93,7 +96,9 @@ def measure_mean(
     if parameters.variance_source is VarianceSource.ENTERED:
         return UserModel(replace(problem, mean_above_lower=problem.value_bound / 2.0)).compute_error(bounds)
     if problem.table_values is not None:
-        return value_summary.user_deviations.compute_error(bounds, float(problem.noise.variance(1.0)), True)
+        return value_summary.user_deviations.compute_error(
+            bounds, float(problem.noise.compute_variance(1.0)), True
+        )
     return public_counts.compute_smooth_error(problem, bounds)
 
 
@@ -130,7 +135,7 @@ def make_moved_error(
         """
         mean_error = measure_mean(problem, value_summary, parameters, bounds)
         if rows_v_factor is not None:
-            deviations = bounds / problem.histogram.kept_rows(bounds) * (problem.value_bound / 2.0)
+            deviations = bounds / problem.histogram.count_kept_rows(bounds) * (problem.value_bound / 2.0)
             sum_noise_variances = kind_problem.noise.kind.unit_variance * deviations**2 * v
             shared_problem = replace(kind_problem, released_sums=ReleasedSums.CENTRED_SPLIT)
             return move_error(

@@ -162,7 +162,7 @@ def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     """Return the defaults of `dpcore.mean.choose_defaults` that apply to a mean among the lines, for these data."""
     # Lines may all name further columns, of data without a first one.
     dataset_with_values = next(
-        (each for each in (dataset, *dataset.further) if each.values is not None), dataset
+        (each for each in (dataset, *dataset.further_datasets) if each.values is not None), dataset
     )
     return {
         name: default_value

@@ -80,7 +80,7 @@ def _share_rows(
     if not rows_line_indices or len(parts_by_mean) < min_num_means:
         return None
     bounds, has_all_bounds = curves.list_caps(dataset.histogram.max_size, MAX_CAPS)
-    kept_rows, unit_variance = dataset.histogram.kept_rows(bounds), budget.mechanism.unit_variance
+    kept_rows, unit_variance = dataset.histogram.count_kept_rows(bounds), budget.mechanism.unit_variance
     rows_line, sharing_indices = planned_lines[rows_line_indices[0]], (*rows_line_indices, *parts_by_mean)
     squared_biases = (dataset.histogram.num_rows - kept_rows) ** 2
     # Per line of the group: error without noise, and the noise of its own at v_i = 1; rows are the first one.

@@ -17,14 +17,14 @@ from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours, compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_share_noise
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.contributions import FloatArray, build_log_grid
 from dpcore.data import binned_values
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution, Dataset
 from dpcore.mean.parameters import Clamp
 from dpcore.per_group.listed_pairs import build_pairs
 from dpcore.per_group.moments import compute_pair_error
-from dpcore.per_group.pair_of_bounds import best_pair, round_up
+from dpcore.per_group.pair_of_bounds import find_best_pair, round_up
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.problem import PerGroupProblem
@@ -44,7 +44,7 @@ from dpcore.plan.parameters import PlanParameters
 from dpcore.quantile import QuantileProblem, WeightKind, compute_output
 from dpcore.quantile.base_distribution import build_uniform_base
 from dpcore.quantile.mechanism import ASSUMPTIONS_BY_PROGRAM, compute_errors_over_epsilon
-from dpcore.quantile.optimal_bound import best_bound
+from dpcore.quantile.optimal_bound import find_best_bound
 from dpcore.quantile.programs import BEST_OF, BIGQUERY_ROWS, TREE_PROGRAMS, WEIGHTED_PROGRAMS, lay_base
 from dpcore.total.parameters import Summed, compute_user_totals
 
@@ -264,11 +264,13 @@ def _make_sum_curve(dataset: Dataset, unit_variance: float) -> tuple[curves.Line
     if bounds.size > MAX_SIGNED_SUM_BOUNDS:
         bounds = np.quantile(bounds, np.linspace(0.0, 1.0, MAX_SIGNED_SUM_BOUNDS // 2))
     if largest_total > 0.0:
-        bounds = np.union1d(bounds, log_spaced(largest_total * 1e-3, largest_total, MAX_SIGNED_SUM_BOUNDS))
+        bounds = np.union1d(
+            bounds, build_log_grid(largest_total * 1e-3, largest_total, MAX_SIGNED_SUM_BOUNDS)
+        )
     bounds = np.union1d(curves.round_bounds(bounds), [0.0])
     positive_amounts = Amounts.from_totals(np.maximum(signed_totals, 0.0))
     negative_amounts = Amounts.from_totals(np.maximum(-signed_totals, 0.0))
-    biases = positive_amounts.excess(bounds) - negative_amounts.excess(bounds)
+    biases = positive_amounts.sum_excess(bounds) - negative_amounts.sum_excess(bounds)
     curve = curves.BoundCurve(biases**2, unit_variance * bounds**2, bounds, has_all_bounds=False)
     return curve, float(signed_totals.sum())
 
@@ -303,7 +305,9 @@ def _make_group_curve(
         amount_bounds, has_all_amounts = curves.list_caps(int(largest_amount), MAX_AMOUNT_BOUNDS)
     elif largest_amount > 0.0:
         smallest_amount = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest_amount * 1e-4)
-        amount_bounds = curves.round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNT_BOUNDS))
+        amount_bounds = curves.round_bounds(
+            build_log_grid(smallest_amount, largest_amount, MAX_AMOUNT_BOUNDS)
+        )
         has_all_amounts = False
     l0_bounds, has_all_groups = curves.list_caps(int(sorted_pairs.k_values[0]), MAX_GROUP_BOUNDS)
     l0_indices = l0_bounds.astype(np.int64) - 1
@@ -342,7 +346,7 @@ def search_pairs_at(planned_line: PlannedLine, v: float) -> tuple[int, float, fl
     epsilon = 1.0 / scale if parameters.delta is None else compute_gaussian_epsilon(scale, parameters.delta)
     # It only steers the search: the error below is that of v itself.
     parameters_at_v = replace(parameters, epsilon=float(np.clip(epsilon, *EPSILON_RANGE)))
-    pair_choice = best_pair(PerGroupProblem(problem.pairs, parameters_at_v))
+    pair_choice = find_best_pair(PerGroupProblem(problem.pairs, parameters_at_v))
     if pair_choice.releases_nothing:
         return 0, 0.0, problem.error_of_nothing**2
     bounds = pair_choice.max_groups, pair_choice.max_amount
@@ -366,7 +370,7 @@ def _make_quantile_curve(
         num_orders = max(2, min(MAX_TREE_SUBSAMPLES, MAX_RANKED_ROWS // problem.histogram.num_rows))
         problem = problem.with_changes(program=library_program).with_subsamples(num_orders)
         largest_bound = BIGQUERY_ROWS if library_program is Program.BIGQUERY else problem.histogram.max_size
-        bounds = np.unique(np.round(log_spaced(1.0, float(largest_bound), NUM_TREE_BOUNDS)))
+        bounds = np.unique(np.round(build_log_grid(1.0, float(largest_bound), NUM_TREE_BOUNDS)))
         epsilons = TREE_EPSILONS[::-1]
         errors = [compute_errors_over_epsilon(problem, WeightKind.CAP, h, epsilons) for h in bounds.tolist()]
         return curves.RankCurve(epsilons**-2.0, np.array(errors), bounds), problem
@@ -375,7 +379,7 @@ def _make_quantile_curve(
     if dataset.histogram.num_rows > MAX_ROWS_TO_MEASURE_RANKS:
         problem = problem.with_thin_rows()
     histogram = problem.histogram
-    bounds = np.unique(log_spaced(float(histogram.min_size), float(histogram.max_size), _MAX_RANK_BOUNDS))
+    bounds = np.unique(build_log_grid(float(histogram.min_size), float(histogram.max_size), _MAX_RANK_BOUNDS))
     if choose_rank_weights(parameters) is WeightKind.CAP:
         bounds = np.unique(np.round(bounds))
     # Descending in epsilon is ascending in v.
@@ -450,7 +454,7 @@ def search_rank_bound(
         return bound, compute_rank_error(dataset, parameters, planned_line, v, bound)
     epsilon, weight_kind = convert_rank_v(v, parameters.budget.mechanism), choose_rank_weights(parameters)
     choices = [
-        best_bound(problem.with_changes(epsilon=epsilon), weight_kind)
+        find_best_bound(problem.with_changes(epsilon=epsilon), weight_kind)
         for problem in planned_line.program_problems
     ]
     best_choice = min(choices, key=lambda choice: choice.rank_error)

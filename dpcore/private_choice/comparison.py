@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, build_log_grid
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, private_histogram
 from dpcore.private_choice.choice import ChoiceProblem, ChoiceRegret
@@ -51,7 +51,7 @@ def compute_regret_over_epsilon(
     parameters: PrivateParameters, histogram: ContributionHistogram
 ) -> ChoiceRegret:
     """Compute mean, median and 95th percentile of the direct choice's regret at 61 budgets, exactly."""
-    return choice.summarise_regret(parameters.choice, histogram, log_spaced(*EPSILON_AXIS_RANGE, 61))
+    return choice.summarise_regret(parameters.choice, histogram, build_log_grid(*EPSILON_AXIS_RANGE, 61))
 
 
 def simulate_chosen_bounds(

@@ -268,7 +268,7 @@ class PrivateParameters(Parameters):
         It is a number of users: so many lie above the best bound.
         """
         drawn_noise = find_noise(self.program, self.release_noise, self.epsilon, self.release_delta)
-        return float(drawn_noise.mean_magnitude(1.0))
+        return float(drawn_noise.compute_mean_magnitude(1.0))
 
     @property
     def condition(self) -> Condition:

@@ -18,9 +18,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import mechanisms, wording
+from dpcore.common import mechanisms
 from dpcore.common.checks import EPSILON_RANGE, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Charge, Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.wording import choose_word, format_count, format_entered
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.dataset import Contribution, Dataset
 
@@ -110,13 +111,13 @@ class PublicBins:
     @property
     def sentence(self) -> str:
         """Return a phrase that describes the bins."""
-        num_bins, largest_text = self.lower.size, wording.counted(int(self.largest), "row")
+        num_bins, largest_text = self.lower.size, format_count(int(self.largest), "row")
         num_wider_bins = num_bins - int(self.exact_up_to)
-        grows_or_grow = wording.agreeing(num_wider_bins, "grows", "grow")
+        grows_or_grow = choose_word(num_wider_bins, "grows", "grow")
         return (
-            f"{wording.counted(num_bins, 'bin')}: each size up to {int(self.exact_up_to):,}, then {num_wider_bins:,} "
+            f"{format_count(num_bins, 'bin')}: each size up to {int(self.exact_up_to):,}, then {num_wider_bins:,} "
             "that "
-            f"{grows_or_grow} by a factor of {wording.entered(self.growth)} up to {largest_text} per user"
+            f"{grows_or_grow} by a factor of {format_entered(self.growth)} up to {largest_text} per user"
         )
 
 

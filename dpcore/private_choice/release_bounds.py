@@ -234,7 +234,7 @@ def request_total_bound(
     unit_size = 10.0 ** math.floor(math.log10(largest_total / UNITS_OF_LARGEST_TOTAL) + 1e-9)
     drawn_noise = find_noise(setting.program, setting.noise, setting.epsilon, setting.delta)
     largest_in_units = math.ceil(largest_total / unit_size * (1.0 - 1e-9))
-    condition = RankedSum(float(drawn_noise.mean_magnitude(1.0)), margin)
+    condition = RankedSum(float(drawn_noise.compute_mean_magnitude(1.0)), margin)
     unit = float(f"{unit_size:.0e}")
     return _build_request(OtherBound.TOTAL, setting, condition, epsilon_choice, largest_in_units, unit)
 

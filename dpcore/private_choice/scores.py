@@ -280,11 +280,11 @@ class SmoothMean(MeanCondition, SumsOverUsers):
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the standard error of each threshold, up to a factor, with every user ``multiple`` times there."""
-        return np.sqrt(weights.smooth_losses(histogram, bounds).total(self.trade_off * multiple))
+        return np.sqrt(weights.compute_smooth_losses(histogram, bounds).total(self.trade_off * multiple))
 
     def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the threshold of least error, without privacy."""
-        return weights.best_smooth(histogram, self.trade_off * multiple).bound
+        return weights.find_best_smooth(histogram, self.trade_off * multiple).bound
 
 
 @dataclass(frozen=True)
@@ -335,11 +335,11 @@ class CapMean(MeanCondition):
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the standard error of each cap, up to a common factor, with every user ``multiple`` times there."""
-        return np.sqrt(weights.capped_losses(histogram, bounds).total(self.trade_off * multiple))
+        return np.sqrt(weights.compute_capped_losses(histogram, bounds).total(self.trade_off * multiple))
 
     def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the whole cap of least error, without privacy."""
-        return weights.best_cap(histogram, self.trade_off * multiple).bound
+        return weights.find_best_cap(histogram, self.trade_off * multiple).bound
 
 
 @dataclass(frozen=True)
@@ -384,7 +384,8 @@ class RankedSum(SumsOverUsers):
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute the bias plus mean noise of each bound over ``multiple``, in rows."""
-        return np.asarray(Amounts.from_histogram(histogram).excess(bounds) + self.price / multiple * bounds)
+        num_rows_cut = Amounts.from_histogram(histogram).sum_excess(bounds)
+        return np.asarray(num_rows_cut + self.price / multiple * bounds)
 
     def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the T >= 0 of least error, without privacy; 0 if there are too few users."""
@@ -425,7 +426,7 @@ class RisingPrice(SumsOverUsers):
         self, histogram: ContributionHistogram, bounds: FloatArray, multiple: float = 1.0
     ) -> FloatArray:
         """Compute rows cut plus privacy term of each cap, over ``multiple``, in rows; N stays as it is."""
-        num_rows_cut = Amounts.from_histogram(histogram).excess(bounds)
+        num_rows_cut = Amounts.from_histogram(histogram).sum_excess(bounds)
         privacy_power = self.power + 1.0
         return np.asarray(num_rows_cut + self.scale / multiple * bounds**privacy_power / privacy_power)
 
@@ -493,7 +494,7 @@ class SizeQuantile(SumsOverUsers):
 
     def find_best_bound(self, histogram: ContributionHistogram, multiple: float = 1.0) -> float:
         """Find the quantile itself, without privacy."""
-        return float(histogram.quantile(self.share * (1.0 - 1e-12)))
+        return float(histogram.find_quantile(self.share * (1.0 - 1e-12)))
 
 
 CountCondition = SmoothMean | CapMean | RankedSum | RisingPrice | SizeQuantile

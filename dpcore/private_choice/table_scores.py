@@ -175,10 +175,10 @@ class TableSmooth(TableCondition):
 
         def compute_error(h: FloatArray, num_distinct_up_to: NumSizes) -> FloatArray:
             """Compute the squared error at each threshold, up to a factor."""
-            squared_weights = weights.smooth_losses(histogram, h).squared_weights
+            squared_weights = weights.compute_smooth_losses(histogram, h).squared_weights
             return np.asarray(
                 model.measure_capped(h, num_distinct_up_to).squared_error
-                + row_variance_weight * (squared_weights - 1.0 / histogram.kept_rows(h))
+                + row_variance_weight * (squared_weights - 1.0 / histogram.count_kept_rows(h))
             )
 
         cap_numerators, sums_at_sizes = model.cap_curve.numerators, histogram.compute_sums_at_sizes()

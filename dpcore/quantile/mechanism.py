@@ -221,7 +221,7 @@ class QuantileProblem:
             return self.rows.compute_largest_user_weight(bound)
         # Whoever comes may have more rows than anybody who is there: it is the bound that holds them.
         largest_score_change = compute_user_reach(self.quantile, self.neighbours)
-        return bound * largest_score_change / float(self.histogram.kept_rows(bound))
+        return bound * largest_score_change / float(self.histogram.count_kept_rows(bound))
 
     def with_thin_rows(self) -> QuantileProblem:
         """Return the same question on `ThinRows`, far fewer rows, which serve smooth weights alone."""

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import weights, wording
+from dpcore.common import weights
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, require
 from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.common.wording import format_count
+from dpcore.contributions import ContributionHistogram, FloatArray, build_log_grid
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.mechanism import (
     QuantileProblem,
@@ -135,7 +136,7 @@ class QuantileChoice:
     search_errors: RankErrors
 
 
-def best_bound(
+def find_best_bound(
     problem: QuantileProblem,
     weight_kind: WeightKind,
     num_bounds: int = NUM_SEARCH_BOUNDS,
@@ -227,7 +228,7 @@ def _build_grid(
     weight_kind: WeightKind, smallest_bound: float, largest_bound: float, max_num_bounds: int
 ) -> FloatArray:
     """Return at most about ``max_num_bounds`` log-spaced bounds, ascending; whole ones for a cap."""
-    grid_bounds = log_spaced(smallest_bound, largest_bound, max_num_bounds)
+    grid_bounds = build_log_grid(smallest_bound, largest_bound, max_num_bounds)
     return np.unique(np.round(grid_bounds)) if weight_kind is WeightKind.CAP else grid_bounds
 
 
@@ -239,7 +240,7 @@ def _build_choice(
     best_index = int(np.argmin(tried_errors.expected_errors))
     least_error, num_bounds = float(tried_errors.expected_errors[best_index]), tried_errors.bounds.size
     is_proved = tries_all and not tried_errors.is_cancelled
-    bounds_text = wording.counted(num_bounds, "bound")
+    bounds_text = format_count(num_bounds, "bound")
     if tried_errors.is_cancelled:
         stop_reason = f"Stopped early: the best of {bounds_text} tried."
     elif not is_proved:
@@ -396,12 +397,12 @@ class RankBound:
         h = np.asarray(bounds, dtype=np.float64)
         # Heaviest row: one of the lightest user's, min(h, s_1) / (s_1 n_h); under a cap every kept row.
         min_size = float(self.histogram.min_size)
-        max_row_weights = 1.0 / self.histogram.kept_rows(h)
+        max_row_weights = 1.0 / self.histogram.count_kept_rows(h)
         if weight_kind is WeightKind.SMOOTH:
-            weight_losses = weights.smooth_losses(self.histogram, h)
+            weight_losses = weights.compute_smooth_losses(self.histogram, h)
             max_row_weights = max_row_weights * np.minimum(h, min_size) / min_size
         else:
-            weight_losses = weights.capped_losses(self.histogram, h)
+            weight_losses = weights.compute_capped_losses(self.histogram, h)
         # A user with h rows or more weighs most; above s_m nobody has h rows.
         max_user_weights = weight_losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
         log_rows = math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
@@ -412,5 +413,5 @@ class RankBound:
 
     def find_best(self, weight_kind: WeightKind) -> weights.Optimum:
         """Return the h that minimises the trade-off form, exactly, with a certificate for that form."""
-        find_optimum = weights.best_smooth if weight_kind is WeightKind.SMOOTH else weights.best_cap
+        find_optimum = weights.find_best_smooth if weight_kind is WeightKind.SMOOTH else weights.find_best_cap
         return find_optimum(self.histogram, self.trade_off)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, quote
 from dpcore.common.parameters import (
     LINE,
@@ -27,6 +26,7 @@ from dpcore.common.parameters import (
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.common.text_fields import MAX_TEXT
+from dpcore.common.wording import format_entered
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.quantile.base_distribution import Base, HistogramBase, NormalBase, build_uniform_base
@@ -181,7 +181,7 @@ class QuantileParameters(Parameters):
         for q in entered_quantiles:
             if not 0.0 < q < 1.0:
                 problems.add(
-                    f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {wording.entered(q)}"
+                    f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {format_entered(q)}"
                 )
 
     def _check_base(self, problems: Problems) -> None:

@@ -183,7 +183,7 @@ class Rows:
 
     def compute_largest_user_weight(self, bound: float) -> float:
         """Return W, the largest total weight of one user; the same in every subsample."""
-        return min(bound, float(self.histogram.max_size)) / float(self.histogram.kept_rows(bound))
+        return min(bound, float(self.histogram.max_size)) / float(self.histogram.count_kept_rows(bound))
 
     @cached_property
     def has_ties(self) -> bool:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import VALUE_BOUND_RANGE, Problems, require
 from dpcore.common.parameters import LINE, REQUIRED, SOURCE, Option, Parameters, check_shared, of_data
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import build_from
+from dpcore.common.wording import choose_word, format_count, format_entered
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression.problem import RegressionProblem
@@ -159,8 +159,8 @@ class RegressionGenerator:
         with Problems() as problems:
             check_shared(problems, RegressionParameters, self)
             if not problems.entries and self.num_rows < 2 * self.num_features:
-                features_phrase = wording.counted(self.num_features, "feature")
-                needs_verb = wording.agreeing(self.num_features, "needs", "need")
+                features_phrase = format_count(self.num_features, "feature")
+                needs_verb = choose_word(self.num_features, "needs", "need")
                 problems.add(f"{features_phrase} {needs_verb} at least {2 * self.num_features} rows")
 
     @property
@@ -180,9 +180,9 @@ class RegressionGenerator:
             name=f"Generated, {self.num_rows:,} rows",
             source=(
                 "Generated as in Epasto et al. 2020, appendix E.1.1: "
-                f"{wording.counted(self.informative, 'feature')} with and {self.uninformative} without a coefficient, "
-                f"noise {wording.entered(self.label_noise)}, rows per user by a power law of exponent "
-                f"{wording.entered(self.exponent)} ({self.size_law.label.lower()}), seed {self.seed}."
+                f"{format_count(self.informative, 'feature')} with and {self.uninformative} without a coefficient, "
+                f"noise {format_entered(self.label_noise)}, rows per user by a power law of exponent "
+                f"{format_entered(self.exponent)} ({self.size_law.label.lower()}), seed {self.seed}."
             ),
             disclosure=Disclosure.PUBLIC,
             histogram=ContributionHistogram.from_counts(np.bincount(table.user_codes)),

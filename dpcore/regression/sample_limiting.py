@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import FloatArray, IntArray, log_spaced, rank_within_users
+from dpcore.common.wording import format_count
+from dpcore.contributions import FloatArray, IntArray, build_log_grid, rank_within_users
 from dpcore.regression.estimate import ErrorTarget, LinearEstimate, check_labels, evaluate_repaired_weights
 from dpcore.regression.problem import RegressionProblem, Whitened
 
@@ -150,7 +150,7 @@ def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int 
     kept_rows = np.flatnonzero(draw_ranks(whitened, seed) < max_contributions)
     kept_weights = solve_least_squares(whitened.row_matrix[kept_rows], whitened.constraint_target)
     if kept_weights is None:
-        rows_phrase = wording.counted(max_contributions, "row")
+        rows_phrase = format_count(max_contributions, "row")
         rank_deficient_sentence = (
             f"with at most {rows_phrase} per user, this draw's rows are linearly dependent"
         )
@@ -167,7 +167,7 @@ def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
     """
     largest_size = problem.histogram.max_size
     if not caps:
-        return np.unique(np.round(log_spaced(1.0, float(largest_size), 25)).astype(np.int64))
+        return np.unique(np.round(build_log_grid(1.0, float(largest_size), 25)).astype(np.int64))
     return np.unique(np.minimum(np.array((*caps, largest_size), dtype=np.int64), largest_size))
 
 
@@ -271,7 +271,7 @@ def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
     average_rows = whitened.sum_per_user(whitened.row_matrix) / whitened.sizes[:, None]
     average_weights = solve_least_squares(average_rows, whitened.constraint_target)
     if average_weights is None:
-        users_text = wording.counted(problem.num_users, "user")
+        users_text = format_count(problem.num_users, "user")
         raise refuse(f"the averaged features of {users_text} are linearly dependent", "", "Use rows instead")
     row_weights: FloatArray = np.repeat(average_weights / whitened.sizes[:, None], whitened.sizes, axis=0)
     return evaluate_repaired_weights(problem, row_weights)

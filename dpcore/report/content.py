@@ -23,11 +23,11 @@ from dpcore.answer.answer import Answer, Proof, build_verdict_entries
 from dpcore.answer.methods import Methods
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import list_plots
-from dpcore.common import wording
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure, Provenance
 from dpcore.common.strict_json import write_document
 from dpcore.common.text_fields import to_values
 from dpcore.common.version import VERSION
+from dpcore.common.wording import format_entered, format_number, format_percent
 from dpcore.data.column_names import escape_formula, escape_formulas_in_line
 from dpcore.data.column_roles import name_users_column
 from dpcore.dataset import Dataset
@@ -169,9 +169,9 @@ def format_setting(setting_value: Any) -> str:
     if isinstance(setting_value, bool):
         return "yes" if setting_value else "no"
     if isinstance(setting_value, int):
-        return wording.number(setting_value)
+        return format_number(setting_value)
     if isinstance(setting_value, float):
-        return escape_markdown(wording.entered(setting_value))
+        return escape_markdown(format_entered(setting_value))
     return escape_markdown(str(setting_value))
 
 
@@ -223,7 +223,7 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
 
     No user is named, and the only single size is the largest.
     """
-    histogram_summary = dataset.histogram.summary()
+    histogram_summary = dataset.histogram.summarise()
     texts_by_name = {"Data": dataset.name, "Where from": dataset.source}
     if dataset.privacy_unit:
         texts_by_name["A user is"] = ", ".join(dataset.privacy_unit)
@@ -253,8 +253,8 @@ def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
             build_line(line_name, escape_markdown(line_text))
             for line_name, line_text in texts_by_name.items()
         ),
-        *(build_line(line_name, wording.number(count), count) for line_name, count in counts_by_name.items()),
-        build_line(HEAVIEST_SHARE, wording.percent(heaviest_share), heaviest_share),
+        *(build_line(line_name, format_number(count), count) for line_name, count in counts_by_name.items()),
+        build_line(HEAVIEST_SHARE, format_percent(heaviest_share), heaviest_share),
         build_line("Gini coefficient", f"{gini:.2f}", gini, "0: all alike; 1: one user has everything"),
     )
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpcore.answer import Axis, Band, Bars, Border, Cells, Curve, Hatching, Item, Level, Mark, Plot
 from dpcore.answer.plot import Points, Regions, Scale
-from dpcore.common import wording
+from dpcore.common.wording import format_number, format_percent
 from dpcore.contributions import FloatArray
 from dpcore.report import charts
 
@@ -100,7 +100,7 @@ def write_label(plot: Plot, item: Item) -> str:
     wrapped_label = "<br>".join(charts.wrap_evenly(own_label or _get_name(item) or " ", line_width))
     if isinstance(item, Mark) and not own_label and plot.x.scale is not Scale.NAMES:
         wrapped_label += (
-            f"<br><b>{(wording.percent if plot.x.scale is Scale.PERCENT else wording.number)(item.x)}</b>"
+            f"<br><b>{(format_percent if plot.x.scale is Scale.PERCENT else format_number)(item.x)}</b>"
         )
     return wrapped_label
 

@@ -42,7 +42,7 @@ NAME_BY_DTYPE = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4",
 """Each NumPy type with its name in Plotly's script."""
 CELL_RATIO_TICKS = (1.0, 1.5, 2.0, 3.0, 4.0)
 """Multiples of the smallest value of `Cells`; the last one and all above it have the darkest colour."""
-# A number at a tick, as `wording.number` has it. Without the 12, d3 writes 1e+6 beside 100,000.
+# A number at a tick, as `format_number` has it. Without the 12, d3 writes 1e+6 beside 100,000.
 NUMBER_FORMAT = ",.12~g"
 # Share of a log axis left free at either end, so that a marker at the end is seen whole.
 AXIS_MARGIN = 0.02

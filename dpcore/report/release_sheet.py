@@ -13,10 +13,10 @@ from dpcore.code import LIBRARIES, protect_replaced_user, write
 from dpcore.code.release_noise import find_release_noise
 from dpcore.code.release_spec import Code, Quantity, ReleaseSpec
 from dpcore.code.several import ReleasePlan, ReleaseShare
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, format_rounded_up
 from dpcore.common.programs import Program
 from dpcore.common.text_fields import parse_numbers
+from dpcore.common.wording import format_digits, format_number
 from dpcore.report.markup import render_block
 
 NOT_STATED = "not stated"
@@ -169,7 +169,7 @@ def _list_names(answer: Answer) -> list[str]:
 
 def _name_quantile(q: float) -> str:
     """Return the name of a quantile, such as "quantile 0.5"."""
-    return f"quantile {wording.digits(q)}"
+    return f"quantile {format_digits(q)}"
 
 
 def _describe_statistics(
@@ -190,7 +190,7 @@ def _describe_statistic(
     """Return (name, standard error of the noise, bound) of a release, alone or one of several, as texts."""
     shared_noise = None if several_releases is None else several_releases.find_noise(release, library)
     release_noise = find_release_noise(protect_replaced_user(release.spec, library), library, shared_noise)
-    noise_text = "none" if release_noise is None else wording.number(release_noise.deviation, 4)
+    noise_text = "none" if release_noise is None else format_number(release_noise.deviation, 4)
     if release.spec.quantity in (Quantity.MEAN, Quantity.GROUP_MEANS):
         noise_text = PRINTED_BY_PROGRAM
     return release.name, noise_text, release.spec.bound_text

@@ -117,7 +117,7 @@ IMPORTS_TITLE, ANSWER_TITLE, FIGURES_TITLE = "What it uses", "The answer", "Figu
 
 
 @dataclass(frozen=True)
-class Source:
+class ScriptSource:
     """The dataset of a script, with the sample or generator behind it if there is one.
 
     Attributes:
@@ -143,14 +143,14 @@ class Source:
         return self.dataset.provenance if self.disclosure is None else self.disclosure
 
 
-DataCell = Callable[[CodeBuilder, Source, bool], str]
+DataCell = Callable[[CodeBuilder, ScriptSource, bool], str]
 """From the code under construction, the source, and whether only public names may appear, to Python."""
 
 
 def write_script(
     page_title: str,
     parameters: Any,
-    source: Source,
+    source: ScriptSource,
     package_name: str,
     created_at: datetime,
     public_only: bool,
@@ -231,7 +231,7 @@ for plot in list_plots(answer, data):
 """
 
 
-def _write_label(source: Source) -> str:
+def _write_label(source: ScriptSource) -> str:
     """Write the sentence on what of the script and of its output may be published."""
     if source.shown_disclosure is Disclosure.PRIVATE:
         return (
@@ -240,7 +240,7 @@ def _write_label(source: Source) -> str:
     return f"Label of what it prints and draws: {source.shown_disclosure.label}."
 
 
-def write_dataset_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+def write_dataset_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
     """Return the code that builds the `Dataset` as ``data``: from a sample, a generator, its numbers, or a file."""
     dataset = source.dataset
     if source.sample_key:
@@ -295,7 +295,7 @@ def _write_file_check(code_builder: CodeBuilder, file_name: str, remedy_sentence
 
 def write_table_cell(
     code_builder: CodeBuilder,
-    source: Source,
+    source: ScriptSource,
     public_only: bool,
     design: Design | None,
     module_name: str = "dpcore.data.design_matrix",
@@ -324,7 +324,7 @@ def write_table_cell(
     )
 
 
-def _write_events_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+def _write_events_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
     """Return the code that counts ``data`` from the rows of the person's own files."""
     dataset = source.dataset
     user_column, *further_user_columns = dataset.user_columns

@@ -12,10 +12,10 @@ from dpcore.answer.answer import BIAS, NOISE, STYLE_BY_PART, Answer, Number, Rel
 from dpcore.answer.axes import NUM_CURVE_POINTS, build_user_bars
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
 from dpcore.answer.plot import Axis, Curve, Item, Mark, Plot, Style
-from dpcore.common import wording
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, log_spaced
+from dpcore.common.wording import format_count, format_entered, format_percent
+from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, build_log_grid
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.start import parameters as start_parameters
@@ -101,8 +101,8 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     histogram = start_parameters.choose_dataset(dataset, parameters.users).histogram
     problem = _build_problem(histogram, parameters.epsilon)
     best_choice, grid_bounds = (
-        total.best_bound(problem),
-        log_spaced(*choose_axis_limits(histogram), NUM_CURVE_POINTS),
+        total.find_best_choice(problem),
+        build_log_grid(*choose_axis_limits(histogram), NUM_CURVE_POINTS),
     )
     # The best bound is a point of the curve, so that the handle can stop there.
     curve_bounds = np.union1d(grid_bounds, best_choice.max_total or 1.0)
@@ -197,13 +197,13 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     )  # fmt: skip
     if best_choice.max_total == 0:
         return answer
-    best_bound_text = wording.counted(best_choice.max_total, "row")
+    best_bound_text = format_count(best_choice.max_total, "row")
     error_share = float(best_choice.errors.absolute_errors) / num_rows
     bound_options: dict[str, str] = {"unit": "rows per user", "key": "max_contributions"}
     bound_number = Number(
         "Sweet spot", best_bound_text, "per user", value=best_choice.max_total, **bound_options
     )
-    best_error_text = wording.percent(error_share)
+    best_error_text = format_percent(error_share)
     error_number = Number(
         "Error", best_error_text, "of the count", value=error_share, unit="share of the count"
     )
@@ -215,7 +215,7 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
         answer,
         headline=f"For one count, keep at most {best_bound_text} per user.",
         numbers=(bound_number, error_number),
-        error_parts=build_error_parts(shares_by_part, wording.percent),
+        error_parts=build_error_parts(shares_by_part, format_percent),
         relative_error=RelativeError(error_share, "the count"),
     )  # fmt: skip
 
@@ -223,15 +223,15 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
 def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
     """Write the sentences below the headline: the release, and the errors at the user's own bound, if one is set."""
     sentences = [
-        f"For **one count** with ε = {wording.entered(parameters.epsilon)}. Each release has its own best bound."
+        f"For **one count** with ε = {format_entered(parameters.epsilon)}. Each release has its own best bound."
     ]
     if parameters.bound is not None:
         own_errors = solution.evaluate(parameters.bound)
         own_error_text, own_bias_text, own_noise_text = (
-            wording.percent(float(own_error_in_rows) / solution.num_rows)
+            format_percent(float(own_error_in_rows) / solution.num_rows)
             for own_error_in_rows in (own_errors.absolute_errors, own_errors.bias, own_errors.mean_noise)
         )
-        own_bound_text = wording.counted(parameters.bound, "row")
+        own_bound_text = format_count(parameters.bound, "row")
         own_parts_phrase = f"bias {own_bias_text}, noise {own_noise_text}"
         sentences.append(
             f"With **{own_bound_text}** the count is off by **{own_error_text}**: {own_parts_phrase}."

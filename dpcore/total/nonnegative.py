@@ -16,12 +16,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import noise_error, weights, wording
+from dpcore.common import noise_error, weights
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import LARGEST_GAIN, DrawnNoise, Program, find_noise
+from dpcore.common.wording import format_count, format_entered
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 
@@ -76,7 +77,7 @@ class TotalProblem:
         with problems:
             if self.is_integer and self.amounts.largest > MAX_WHOLE_TOTAL:
                 problems.add(
-                    f"whole bounds go up to 2⁵³ only, and a total is {wording.entered(self.amounts.largest)}",
+                    f"whole bounds go up to 2⁵³ only, and a total is {format_entered(self.amounts.largest)}",
                     remedy="Allow any bound, or use a larger unit",
                 )
             if not math.isfinite(self.unit_noise * max(self.amounts.largest, 1.0)):
@@ -143,7 +144,7 @@ def compute_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
     Source: Amin et al. 2019, equations 3 to 5, for bias, noise and bound. The exact errors are ours: with
     noise of scale b beside a bias a, E|a + Lap(b)| = a + b e^(-a/b), and RMSE^2 = a^2 + 2 b^2.
     """
-    return build_errors(problem.noise, bounds, problem.amounts.excess(bounds))
+    return build_errors(problem.noise, bounds, problem.amounts.sum_excess(bounds))
 
 
 def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
@@ -152,8 +153,8 @@ def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.Array
     return TotalErrors(
         bounds=bound_array,
         bias=bias_array,
-        mean_noise=drawn_noise.mean_magnitude(bound_array),
-        absolute_errors=drawn_noise.expected_absolute(bias_array, bound_array),
+        mean_noise=drawn_noise.compute_mean_magnitude(bound_array),
+        absolute_errors=drawn_noise.compute_mean_absolute(bias_array, bound_array),
         rmse=drawn_noise.measure_error(Measure.RMSE, bias_array, bound_array),
     )
 
@@ -161,7 +162,7 @@ def build_errors(drawn_noise: DrawnNoise, bounds: npt.ArrayLike, bias: npt.Array
 def measure_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
     """Compute the error of each bound by the problem's own measure, shape of ``bounds``."""
     t = np.asarray(bounds, dtype=np.float64)
-    return problem.noise.measure_error(problem.measure, problem.amounts.excess(t), t)
+    return problem.noise.measure_error(problem.measure, problem.amounts.sum_excess(t), t)
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,7 @@ def compute_critical_rank(problem: TotalProblem) -> int:
     return max(nearest_integer if abs(price - nearest_integer) <= 1e-12 * price else math.ceil(price), 1)
 
 
-def best_bound(problem: TotalProblem) -> TotalChoice:
+def find_best_choice(problem: TotalProblem) -> TotalChoice:
     """Find the best upper bound on one user's total, exactly, with a certificate.
 
     Bias is convex and noise linear in T, and every measure is a nondecreasing jointly convex function of
@@ -221,7 +222,7 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
     return TotalChoice(
         max_total=max_total,
         errors=compute_errors(problem, max_total),
-        num_users_affected=int(problem.amounts.users_above(max_total)),
+        num_users_affected=int(problem.amounts.count_users_above(max_total)),
         error_of_nothing=problem.amounts.total,
         certificate=certify(problem, max_total),
         stop_reason=_describe_stop(problem, max_total),
@@ -229,7 +230,7 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
 
 
 def find_optimal_bound(problem: TotalProblem) -> float:
-    """Find the T of `best_bound` without its certificate; 0 if nothing useful can be released.
+    """Find the T of `find_best_choice` without its certificate; 0 if nothing useful can be released.
 
     Under noise of real numbers the cost is logarithmic in the number of distinct totals.
     """
@@ -290,29 +291,30 @@ def _minimise_exact(problem: TotalProblem) -> float:
         # Many at once: a call takes longer than so many totals in it.
         probe_indices = np.unique(np.linspace(low_index, high_index - 1, NUM_PROBES).astype(np.int64))
         totals = amounts.values[probe_indices]
-        slopes = _compute_slopes(problem, totals, amounts.excess(totals), amounts.users_above(totals))
+        amounts_cut, num_users_above = amounts.sum_excess(totals), amounts.count_users_above(totals)
+        slopes = _compute_slopes(problem, totals, amounts_cut, num_users_above)
         rising_probes = np.flatnonzero(slopes >= 0.0)
         first_rising_probe = int(rising_probes[0]) if rising_probes.size else probe_indices.size
         low_index = int(probe_indices[first_rising_probe - 1]) + 1 if first_rising_probe else low_index
         high_index = int(probe_indices[first_rising_probe]) if rising_probes.size else high_index
     left_total = float(amounts.values[low_index - 1]) if low_index else 0.0
     # On this piece the bias is S - q T: the ratio r to the noise unit * T fixes T = S / (q + r unit).
-    q, s = float(amounts.users_above(left_total)), float(amounts.sum_above(left_total))
+    q, s = float(amounts.count_users_above(left_total)), float(amounts.sum_above(left_total))
     r = noise_error.find_balance(perspective, q / unit_noise)
     # The root may round just outside the piece on which its formula holds.
     return min(max(s / (q + r * unit_noise), left_total), float(amounts.values[low_index]))
 
 
 def _compute_slopes(
-    problem: TotalProblem, bounds: npt.ArrayLike, bias: npt.ArrayLike, users: npt.ArrayLike
+    problem: TotalProblem, bounds: npt.ArrayLike, amounts_cut: npt.ArrayLike, num_users_above: npt.ArrayLike
 ) -> FloatArray:
-    """Compute the derivative of the error at each T, on the side on which ``users`` users have more."""
+    """Compute the derivative of the error at each T, on the side on which so many users have more."""
     perspective = noise_error.make_perspective(problem.noise.kind, problem.measure)
     noise_scales = problem.unit_noise * np.asarray(bounds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        r = np.where(noise_scales > 0.0, np.asarray(bias, dtype=np.float64) / noise_scales, math.inf)
+        r = np.where(noise_scales > 0.0, np.asarray(amounts_cut, dtype=np.float64) / noise_scales, math.inf)
     intercepts, slopes = perspective.compute_intercept(r), perspective.compute_slope(r)
-    return np.asarray(problem.unit_noise * intercepts - np.asarray(users) * slopes)
+    return np.asarray(problem.unit_noise * intercepts - np.asarray(num_users_above) * slopes)
 
 
 def certify(problem: TotalProblem, bound: float) -> Certificate:
@@ -403,8 +405,8 @@ def _find_second_point(problem: TotalProblem, bound: float, direction: float, en
         tested_bound = bound + whole_step if problem.is_integer else bound * (1.0 + relative_step)
         if (end - tested_bound) * direction <= 0.0:
             break
-        amount_cut = problem.amounts.excess(tested_bound)
-        num_users_above = problem.amounts.users_above(tested_bound)
+        amount_cut = problem.amounts.sum_excess(tested_bound)
+        num_users_above = problem.amounts.count_users_above(tested_bound)
         if _compute_slopes(problem, tested_bound, amount_cut, num_users_above) * direction >= 0.0:
             return tested_bound
     return end
@@ -415,8 +417,7 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
     if problem.amounts.total == 0.0:
         return "All totals are 0."
     rank = compute_critical_rank(problem)
-    has_too_few_users = problem.amounts.find_total_at_rank(rank) == 0.0
-    users_text = wording.counted(rank, "user")
+    users_text, has_too_few_users = format_count(rank, "user"), not problem.amounts.find_total_at_rank(rank)
     if problem.measure is Measure.BOUND:
         if has_too_few_users:
             return f"Nothing useful can be released: it takes at least {users_text} with a positive total."
@@ -437,8 +438,8 @@ def compute_error_interval(problem: TotalProblem, bound: float, coverage: float 
     Raises:
         InvalidInput: ``coverage`` not in [0, 1).
     """
-    half_width = problem.noise.interval_half_width(coverage, bound)
-    bias = float(problem.amounts.excess(bound))
+    half_width = problem.noise.find_half_width(coverage, bound)
+    bias = float(problem.amounts.sum_excess(bound))
     return -bias - half_width, -bias + half_width
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.parameters import (
@@ -25,6 +24,7 @@ from dpcore.common.parameters import (
     public,
 )
 from dpcore.common.programs import Program
+from dpcore.common.wording import choose_word, format_count, format_entered
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.data.totals_per_user import SIGNED_REMEDY, Amounts
 from dpcore.dataset import Dataset
@@ -132,7 +132,7 @@ class TotalParameters(Parameters):
         elif self.lower is not None and self.upper is not None:
             have_valid_ends = problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper)
             if have_valid_ends and self.lower > self.upper:
-                lower_text, upper_text = wording.entered(self.lower), wording.entered(self.upper)
+                lower_text, upper_text = format_entered(self.lower), format_entered(self.upper)
                 problems.add(f"lower must not lie above upper; got {lower_text} and {upper_text}")
 
     def build_problem(self, amounts: Amounts) -> TotalProblem:
@@ -183,7 +183,7 @@ def compute_user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
         return UserTotals(Amounts.from_totals(sums), column_name=column_name)
     num_negative = int(np.sum(sums < 0.0))
     refusal_sentence = (
-        f"{num_negative:,} of {wording.counted(sums.size, 'user')} {wording.agreeing(num_negative, 'has', 'have')} a "
+        f"{num_negative:,} of {format_count(sums.size, 'user')} {choose_word(num_negative, 'has', 'have')} a "
         f"negative total; the smallest is {sums.min():,.4g}. {SIGNED_REMEDY}."
     )
     return UserTotals(None, sums, column_name, refusal_sentence)

@@ -109,7 +109,7 @@ class SignedProblem:
         # The sum lacks what is cut above T, and has too much by what is raised to -T.
         positive_amounts = Amounts.from_totals(np.maximum(self.totals, 0.0))
         negative_amounts = Amounts.from_totals(np.maximum(-self.totals, 0.0))
-        return np.asarray(positive_amounts.excess(t) - negative_amounts.excess(t))
+        return np.asarray(positive_amounts.sum_excess(t) - negative_amounts.sum_excess(t))
 
     def _build_errors(self, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
         """Compute the errors of bounds T from the size of their bias."""

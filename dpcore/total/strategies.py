@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from dpcore.answer.paper_figure import Claim, Line, PaperFigure
 from dpcore.answer.plot import Axis, Style
-from dpcore.common import noise_error, wording
+from dpcore.common import noise_error
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import format_digits, format_entered
 from dpcore.contributions import FloatArray
 from dpcore.data.samples import LogNormalSizes
 from dpcore.data.totals_per_user import Amounts
@@ -55,12 +56,12 @@ class Strategy:
         """Return the name in sentences and legends: ``best bound``, ``median``, or ``99 % quantile``."""
         if self.share is None:
             return "best bound"
-        return "median" if self.share == 0.5 else f"{wording.entered(100.0 * self.share)} % quantile"
+        return "median" if self.share == 0.5 else f"{format_entered(100.0 * self.share)} % quantile"
 
     @property
     def column(self) -> str:
         """Return the first part of the names of its columns."""
-        return self.key or f"own_quantile_{wording.digits(100.0 * (self.share or 0.0))}"
+        return self.key or f"own_quantile_{format_digits(100.0 * (self.share or 0.0))}"
 
 
 BEST_STRATEGY = Strategy(None, "best", Style.TOTAL, "circle", "")
@@ -119,7 +120,7 @@ def _choose_bounds(
                 nonnegative.find_optimal_bound(epsilon_problem) for epsilon_problem in epsilon_problems
             ]
         else:
-            bounds[strategy_index] = problem.amounts.quantile(strategy.share)
+            bounds[strategy_index] = problem.amounts.find_quantile(strategy.share)
     return bounds, bounds * np.array([epsilon_problem.unit_noise for epsilon_problem in epsilon_problems])
 
 
@@ -135,8 +136,8 @@ def compute_strategy_curves(
     """
     epsilon_array = np.asarray(epsilons, dtype=np.float64)
     bounds, noise_scales = _choose_bounds(problem, epsilon_array, strategies)
-    bias = problem.amounts.excess(bounds)
-    absolute_errors = noise_error.expected_absolute(problem.mechanism, bias, noise_scales)
+    bias = problem.amounts.sum_excess(bounds)
+    absolute_errors = noise_error.compute_mean_absolute(problem.mechanism, bias, noise_scales)
     return StrategyCurves(
         epsilon_array, tuple(strategies), bounds, np.asarray(absolute_errors / problem.amounts.total)
     )
@@ -172,7 +173,7 @@ def simulate_strategies(
             break
         # Less the sum itself: noise, and what the bound cuts away.
         noise_draws = draw_noise(0.0, noise_scales[strategy_and_epsilon_index], size=num_runs)
-        signed_errors = noise_draws - problem.amounts.excess(bounds[strategy_and_epsilon_index])
+        signed_errors = noise_draws - problem.amounts.sum_excess(bounds[strategy_and_epsilon_index])
         relative_errors = np.abs(signed_errors) / problem.amounts.total
         mean_errors[strategy_and_epsilon_index] = relative_errors.mean()
         standard_errors[strategy_and_epsilon_index] = relative_errors.std(ddof=1) / np.sqrt(num_runs)
@@ -195,7 +196,7 @@ PLOTTED_EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 def _draw_ratings(seed: int) -> Amounts:
     """Draw the numbers of ratings of simulated users, log-normal with the median and mean of MovieLens 20M."""
     return Amounts.from_histogram(
-        LogNormalSizes(math.log(MEDIAN_ROWS), LOG_STD_OF_ROWS, NUM_USERS, seed).histogram()
+        LogNormalSizes(math.log(MEDIAN_ROWS), LOG_STD_OF_ROWS, NUM_USERS, seed).build_histogram()
     )
 
 

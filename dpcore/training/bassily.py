@@ -85,7 +85,7 @@ def train_bassily(
         θ, shape (num_features, runs), the last iterate.
     """
     num_users, num_features, num_runs = rows.num_users, rows.num_features, len(run_numbers)
-    weight_sum = float(rows.histogram.kept_rows(cell.bound))
+    weight_sum = float(rows.histogram.count_kept_rows(cell.bound))
     # No user has more rows than the largest: a bound above that changes nothing.
     lipschitz = min(cell.bound, float(rows.sizes.max())) / weight_sum
     sigma = compute_noise_scale(num_users, lipschitz, epsilon)

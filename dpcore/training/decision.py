@@ -28,7 +28,14 @@ from dpcore.common.privacy import GaussianNoise
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.training import experiment
 from dpcore.training.account import Method, get_gradient_sensitivity, plan_noise
-from dpcore.training.experiment import Experiment, References, Split, Table, select_score, summarise_splits
+from dpcore.training.experiment import (
+    Experiment,
+    References,
+    RunTable,
+    SplitRows,
+    select_score,
+    summarise_splits,
+)
 from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows, concatenate_rows
 
@@ -52,7 +59,7 @@ class BestCell:
     highest_near_optimal: float
 
 
-def find_best(table: Table, method: Method, cell_index: int | None = None) -> BestCell | None:
+def find_best(table: RunTable, method: Method, cell_index: int | None = None) -> BestCell | None:
     """Return a method's cell of least mean loss on users held out, with its near-optimal bounds; None without a run.
 
     Args:
@@ -79,7 +86,7 @@ def find_best(table: Table, method: Method, cell_index: int | None = None) -> Be
     return BestCell(cell_index, *reaches_of_ends)
 
 
-def plan_close_call(table: Table) -> Experiment | None:
+def plan_close_call(table: RunTable) -> Experiment | None:
     """Plan new runs of the cells that are about as good as clipped sums with an adaptive bound; None if not needed.
 
     Returns:
@@ -110,7 +117,7 @@ def plan_close_call(table: Table) -> Experiment | None:
     return Experiment(splits, previous_experiment.mechanism, cells, num_runs, new_seed)
 
 
-def _draw_more_splits(previous_experiment: Experiment, new_seed: int, max_splits: int) -> list[Split]:
+def _draw_more_splits(previous_experiment: Experiment, new_seed: int, max_splits: int) -> list[SplitRows]:
     """Draw new splits with as many users held out, up to ``max_splits``.
 
     The old splits are returned if there is only one, or if their rows are many.
@@ -126,7 +133,7 @@ def _draw_more_splits(previous_experiment: Experiment, new_seed: int, max_splits
     all_rows = concatenate_rows(previous_experiment.train, previous_experiment.test)
     num_test = previous_experiment.test.num_users
     splits_per_permutation = max(all_rows.num_users // num_test, 1)
-    splits: list[Split] = []
+    splits: list[SplitRows] = []
     for split_index in range(min(CLOSE_SPLIT_FACTOR * len(previous_experiment.splits), max_splits)):
         permutation_index, part_index = divmod(split_index, splits_per_permutation)
         user_order = np.random.default_rng([new_seed, 7, permutation_index]).permutation(all_rows.num_users)
@@ -136,7 +143,9 @@ def _draw_more_splits(previous_experiment: Experiment, new_seed: int, max_splits
     return splits
 
 
-def choose_answer(table: Table, close_table: Table | None = None, is_public: bool = False) -> BestCell | None:
+def choose_answer(
+    table: RunTable, close_table: RunTable | None = None, is_public: bool = False
+) -> BestCell | None:
     """Choose the cell that answers, by mean loss on users held out; None before the first run.
 
     It is the method of the smallest mean loss, unless followed clipped sums are within one standard error of it, run by
@@ -160,7 +169,7 @@ def choose_answer(table: Table, close_table: Table | None = None, is_public: boo
     return best_by_index[_choose_winner(table, list(best_by_index))] if best_by_index else None
 
 
-def _choose_winner(table: Table, cell_indices: Sequence[int]) -> int:
+def _choose_winner(table: RunTable, cell_indices: Sequence[int]) -> int:
     """Return the index of the cell of least mean loss.
 
     Clipped sums with an adaptive bound win if they are within one standard error of it.
@@ -176,7 +185,7 @@ def _choose_winner(table: Table, cell_indices: Sequence[int]) -> int:
     return least_loss_index
 
 
-def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tuple[float, float]:
+def compare_losses(table: RunTable, cell_index: int, other_cell_index: int) -> tuple[float, float]:
     """Return the mean of loss(cell) - loss(other) on rows held out, and its standard error.
 
     The error is the larger of that over noise and that over users. Runs of the same number share their noise, so this
@@ -187,7 +196,9 @@ def compare_losses(table: Table, cell_index: int, other_cell_index: int) -> tupl
     return float(summary.means), float(np.fmax(summary.standard_errors, summary.split_standard_errors))
 
 
-def compare_with_guessing(table: Table, references: References, cell_index: int) -> experiment.SplitSummary:
+def compare_with_guessing(
+    table: RunTable, references: References, cell_index: int
+) -> experiment.SplitSummary:
     """Summarise by how much a cell's loss on held-out rows differs from that of guessing, run by run.
 
     It is below 0 if training helps.
@@ -278,7 +289,7 @@ def predict_excess(
         sampling_and_noise_costs: (a, b) from `calibrate_costs`.
     """
     clipped_thresholds = np.minimum(np.asarray(thresholds, dtype=np.float64), histogram.max_size)
-    smooth_losses = weights.smooth_losses(histogram, clipped_thresholds)
+    smooth_losses = weights.compute_smooth_losses(histogram, clipped_thresholds)
     sampling_cost, noise_cost = sampling_and_noise_costs
     sampling_terms = sampling_cost * smooth_losses.squared_weights
     return np.asarray(0.5 * (sampling_terms + noise_cost * smooth_losses.largest_weight**2))

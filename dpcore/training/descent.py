@@ -470,7 +470,7 @@ def train_cells(
     gradient_bounds = np.full(len(run_numbers), bound * mechanism.clip)
     # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
     noisy_weight_sums = (
-        float(rows.histogram.kept_rows(bound)) + noise_plan.weight_noise_std * weight_sum_draws
+        float(rows.histogram.count_kept_rows(bound)) + noise_plan.weight_noise_std * weight_sum_draws
     )
     weight_sums = np.maximum(noisy_weight_sums, bound)
     weight_sums *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.

@@ -48,7 +48,7 @@ class Side:
     TRAINED, HELD_OUT = 0, 1
 
 
-Split = tuple[ClassifierRows, ClassifierRows]
+SplitRows = tuple[ClassifierRows, ClassifierRows]
 """The rows of the users to train on, and of the users held out."""
 
 
@@ -68,7 +68,7 @@ class Experiment:
         InvalidInput: No cells, or ``num_runs`` or ``seed`` out of range.
     """
 
-    splits: tuple[Split, ...]
+    splits: tuple[SplitRows, ...]
     mechanism: Mechanism
     cells: tuple[Cell, ...]
     num_runs: int = 50
@@ -92,9 +92,9 @@ class Experiment:
         """Return the rows of the users held out in the first split."""
         return self.splits[0][1]
 
-    def make_empty_table(self) -> Table:
+    def make_empty_table(self) -> RunTable:
         """Make the table before the first run: every score is NaN."""
-        return Table(self, np.full((len(self.cells), self.num_runs, 2, *SCORE_SHAPE), np.nan))
+        return RunTable(self, np.full((len(self.cells), self.num_runs, 2, *SCORE_SHAPE), np.nan))
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -128,7 +128,7 @@ def make_first_look(experiment: Experiment) -> Experiment | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class RunTable:
     """Scores of every run.
 
     Attributes:
@@ -275,7 +275,7 @@ class ReferenceScores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """Scores of the models that the table is compared with, each of shape (splits, 2, 2, 2) as in `Table.scores`.
+    """Scores of the models that the table is compared with, each of shape (splits, 2, 2, 2) as in `RunTable.scores`.
 
     Attributes:
         certificate: That of the model without privacy, on the first split.
@@ -349,12 +349,12 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
 
 
 def fill_table(
-    table: Table,
+    table: RunTable,
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    on_update: Callable[[Table], None] | None = None,
-) -> Table:
+    on_update: Callable[[RunTable], None] | None = None,
+) -> RunTable:
     """Make the runs that a table lacks, and return a copy of the table with them.
 
     After a stop, the copy has the runs that were made until then. With ``on_update``, all cells get their first
@@ -394,8 +394,8 @@ def fill_table(
             or next_batch[1][0] > run_numbers[0]
         )
         if on_update is not None and is_last_of_method:
-            on_update(Table(experiment, scores.copy()))
-    return Table(experiment, scores)
+            on_update(RunTable(experiment, scores.copy()))
+    return RunTable(experiment, scores)
 
 
 Batch = tuple[list[int], tuple[int, ...]]
@@ -407,7 +407,7 @@ def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_
 
     Args:
         experiment: The cells and splits.
-        scores: As `Table.scores`, NaN where a run is missing.
+        scores: As `RunTable.scores`, NaN where a run is missing.
         first_batch_size: Most runs in a batch of the first runs.
     """
     # Step 1: cut the runs into intervals, a small one first, so that a whole curve is shown soon, and then large ones,
@@ -464,7 +464,7 @@ def _fill_batch(
 ) -> bool:
     """Train the missing runs of some cells and write their scores into ``scores``; return False if it was stopped.
 
-    ``scores`` has the shape of `Table.scores`. Cells of output perturbation come one at a time.
+    ``scores`` has the shape of `RunTable.scores`. Cells of output perturbation come one at a time.
     """
     splits, mechanism, seed = experiment.splits, experiment.mechanism, experiment.seed
     cells = [experiment.cells[cell_index] for cell_index in cell_indices]

@@ -284,7 +284,7 @@ def perturb_minimiser(
     unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
     penalty_factor = choose_penalty(unit_noise, rows.num_features, cell.bound)
     # `fit_model` takes the mean of the losses: μ beside their sum is μ over the sum of weights beside that.
-    regularisation = penalty_factor / float(rows.histogram.kept_rows(cell.bound))
+    regularisation = penalty_factor / float(rows.histogram.count_kept_rows(cell.bound))
     theta = fit_model(rows, mechanism.loss, row_weights, math.inf, regularisation).theta
     gradient_draws, _ = draw_noise(mechanism, rows.num_features, seed, run_numbers)
     # A user moves the minimiser by at most h / μ; κ includes the factor 2 for a user who is replaced.

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.parameters import LINE, SOURCE, Option, Parameters, of_data, public
 from dpcore.common.privacy import Neighbours
 from dpcore.common.text_fields import build_from
+from dpcore.common.wording import format_count
 from dpcore.training import account, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.experiment import Experiment
@@ -206,6 +206,6 @@ def list_assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
         else "Steps and step size are public",
         f"ε covers an adaptive bound. It does not cover choosing a fixed bound{'' if has_rule else ', steps,'} or a "
         "method by these curves",
-        f"Curves are simulated, over {wording.counted(parameters.splits, 'split')} of the users",
+        f"Curves are simulated, over {format_count(parameters.splits, 'split')} of the users",
         "*No bound* treats the size of the largest user as public",
     )

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.wording import choose_word, format_count, format_entered
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.counting.text import read_table
 from dpcore.data import design_matrix
@@ -168,7 +168,7 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
         return []
     line_numbers_text = ", ".join(f"{table.get_line_number(int(row)):,}" for row in text_row_indices[:3])
     line_numbers_text += f" and {text_row_indices.size - 3:,} more" if text_row_indices.size > 3 else ""
-    line_or_lines = wording.agreeing(text_row_indices.size, "line", "lines")
+    line_or_lines = choose_word(text_row_indices.size, "line", "lines")
     label_name = shorten(design.label)
     problem_text = (
         f"the label {label_name} holds words ({line_or_lines} {line_numbers_text}): which one is 1?"
@@ -183,7 +183,7 @@ def describe_positive(data: TrainingData, positive_above: float) -> str:
     label_name = shorten(data.dataset.table.label)
     if data.design is not None and data.design.positive:
         return f"{label_name} = {shorten(data.design.positive)}"
-    return f"{label_name} above {wording.entered(positive_above)}"
+    return f"{label_name} above {format_entered(positive_above)}"
 
 
 def describe_label_rule(data: TrainingData, positive_above: float) -> str:
@@ -198,7 +198,7 @@ def describe_label_rule(data: TrainingData, positive_above: float) -> str:
     num_distinct = np.unique(labelled_rows.labels).size
     if num_distinct <= 2:
         return ""
-    rule_text = f"those above {wording.entered(positive_above)} count as 1"
+    rule_text = f"those above {format_entered(positive_above)} count as 1"
     return f"The label {shorten(labelled_rows.label)} has {num_distinct:,} different values: {rule_text}"
 
 
@@ -296,9 +296,9 @@ class TrainingGenerator:
         labels = (rng.random(num_rows) < 1.0 / (1.0 + np.exp(-scores))).astype(np.float64)
         feature_names = ("intercept", *(f"x{feature_index + 1}" for feature_index in range(self.informative)))
         source_sentence = (
-            f"Generated: {wording.counted(self.num_users, 'user')} with Pareto sizes (exponent "
-            f"{wording.entered(self.exponent)}, at most {self.max_rows:,} rows), a logistic model with "
-            f"{wording.counted(self.informative, 'feature')}, user effects of {wording.entered(self.user_effect)}, "
+            f"Generated: {format_count(self.num_users, 'user')} with Pareto sizes (exponent "
+            f"{format_entered(self.exponent)}, at most {self.max_rows:,} rows), a logistic model with "
+            f"{format_count(self.informative, 'feature')}, user effects of {format_entered(self.user_effect)}, "
             f"seed {self.seed}."
         )
         dataset = Dataset(

@@ -8,9 +8,9 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer.answer import Answer
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.wording import capitalise, escape_text, format_percent
 from dpcore.data_owners.answer import plots as answer_plots
 from dpcore.data_owners.answer.answer import summarise_owners
 from dpcore.data_owners.answer.plots import TITLE, TrainingCard
@@ -19,7 +19,7 @@ from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters
 from dpcore.data_owners.study import RecordSource, StudyResult, check_records, run_study
 from dpcore.data_owners.training import LabelledRecords
 from dpcore.report.content import Report
-from dpcore.report.script import CodeBuilder, Source
+from dpcore.report.script import CodeBuilder, ScriptSource
 from pages.data_owners import upload
 from pages.data_owners.question import QUESTION
 from pages.shared.card import cards
@@ -43,7 +43,7 @@ def _show_training(parameters: OwnersParameters) -> None:
     st.markdown(
         "Logistic regression with a shared part W and a personal part V of every owner. *Joint privacy*: W is trained "
         "with noise, then every owner fits V by itself. "
-        f"**{wording.capital(answer_plots.NAME_BY_UNIT[parameters.unit])}** is protected: neighbouring data sets "
+        f"**{capitalise(answer_plots.NAME_BY_UNIT[parameters.unit])}** is protected: neighbouring data sets "
         "differ in one unit whose records are zeroed."
     )
     records_or_source: RecordSource | LabelledRecords = fields.draw_field(QUESTION, "train_on")
@@ -96,7 +96,7 @@ def _show_results(
 ) -> None:
     """Draw the figure of accuracies; once training has ended also the sentences, the table, settings and label."""
     if not is_running and study_result.share_done < 1.0:
-        st.caption(f":material/stop_circle: Stopped after {wording.percent(study_result.share_done)}.")
+        st.caption(f":material/stop_circle: Stopped after {format_percent(study_result.share_done)}.")
     figures.draw_plot(answer_plots.plot_accuracy(study_result, provenance, has_paper))
     if is_running:
         return
@@ -108,15 +108,15 @@ def _show_results(
         answer_plots.tabulate_accuracy(study_result).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form",
     )
-    records_text = wording.plain(wording.capital(study_result.records_name))
+    records_text = escape_text(capitalise(study_result.records_name))
     st.caption(f"{records_text}: {answer_plots.write_settings(study_result)}")
     cards.draw_label(provenance)
 
 
-def build_report(answer: Answer, source: Source, training_card: TrainingCard | None = None) -> Report:
+def build_report(answer: Answer, source: ScriptSource, training_card: TrainingCard | None = None) -> Report:
     """Build the report of the page, with the results of training, if any."""
 
-    def write_disclosure_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+    def write_disclosure_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
         """Write the cell that sets ``data`` to the disclosure of the entered numbers, as no data are read."""
         disclosure_code = code_builder.write(answer.disclosure)
         return f"data = {disclosure_code}  # The kind of numbers that the settings hold."

@@ -6,7 +6,7 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
 from pages.shared.base.question import SIMULATION, FieldOrigin, Question
-from pages.shared.data import table_upload
+from pages.shared.base.upload_entries import TABLE_ORIGINS
 
 QUESTION = Question(
     name="data_owners",
@@ -20,7 +20,7 @@ QUESTION = Question(
     release_phrase="A model trained across several data owners",
     own_file_entry_name="loaded",
     parameters_type=OwnersParameters,
-    origins_by_entry=table_upload.ENTRY_ORIGINS
+    origins_by_entry=TABLE_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "paper_figure")
     | FieldOrigin.DATA.each("training_job"),
 )

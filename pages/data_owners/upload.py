@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import escape_text, format_count
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
 from dpcore.data.tables import Table
@@ -69,10 +69,10 @@ def show_table() -> OwnersTable | None:
         return None
     records = owners_table.records
     st.markdown(
-        f"In use: **{wording.plain(owners_table.dataset.name)}**, {wording.counted(records.labels.size, 'record')} of "
-        f"{wording.counted(records.num_owners, 'owner')}, {records.num_classes} classes. Each record is scaled to "
+        f"In use: **{escape_text(owners_table.dataset.name)}**, {format_count(records.labels.size, 'record')} of "
+        f"{format_count(records.num_owners, 'owner')}, {records.num_classes} classes. Each record is scaled to "
         "norm 1: bring columns to like scales before."
     )
     for note in owners_table.dataset.notes:
-        st.caption(wording.plain(note, 600))
+        st.caption(escape_text(note, 600))
     return owners_table

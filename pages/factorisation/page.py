@@ -16,7 +16,7 @@ from dpcore.factorisation.answer import build_answer, words
 from dpcore.factorisation.answer.answer import show_training, solve_beside_page
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.report.content import Line
-from dpcore.report.script import CodeBuilder, Source
+from dpcore.report.script import CodeBuilder, ScriptSource
 from pages.factorisation.question import QUESTION, RANGE_FIELDS
 from pages.shared.fields import fields
 from pages.shared.render import question_page
@@ -43,7 +43,7 @@ FIELDS_IN_ONE_ROW = (
 """Fields that stand beside each other."""
 
 
-def write_data_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+def write_data_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
     """Return the cell of generated ratings, which is the same for all: no data."""
     return "data = None  # Ratings are generated."
 
@@ -135,7 +135,7 @@ class FactorisationPage(Page):
         with slots.answer:
             Renderer(QUESTION, answer, session.get_dataset()).show(show_training)
 
-    def build_source(self, answer: Answer, data: Any) -> Source:
+    def build_source(self, answer: Answer, data: Any) -> ScriptSource:
         """Build the source of the script: the rows, or none where ratings are generated."""
         script_source = report_content.build_session_source(needs_rows=True, disclosure=answer.disclosure)
         if answer.parameters.source is RatingSource.DATA:

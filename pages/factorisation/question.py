@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from pages.shared.base.question import SIMULATION, Facet, FieldOrigin, Question
-from pages.shared.data import uploads
+from pages.shared.base.upload_entries import ITEM_NAMES_ORIGINS
 
 RANGE_FIELDS = ("lowest", "highest")
 """Fields that only ratings of one's own use."""
@@ -45,7 +45,7 @@ QUESTION = Question(
     release_phrase="A recommender from ratings",
     answering_facets=(Facet.GROUPS,),
     parameters_type=FactorisationParameters,
-    origins_by_entry=uploads.ENTRY_ORIGINS
+    origins_by_entry=ITEM_NAMES_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
     | FieldOrigin.DATA.each(*JOB_ENTRY_NAMES, *(f"{job}_earlier" for job in JOB_ENTRY_NAMES)),
     propose_values=propose_values,

@@ -5,9 +5,9 @@ import math
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.common import wording
 from dpcore.common.parameters import Place
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_number
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.learning.answer import build_answer, solve
@@ -45,7 +45,7 @@ class LearningPage(Page):
             and math.isfinite(epsilon)
             and answer.disclosure is not Disclosure.PRIVATE
         ):
-            button_label = f"Use ε = {wording.number(epsilon)}"
+            button_label = f"Use ε = {format_number(epsilon)}"
             with slots.answer:
                 fields.draw_button(
                     button_label,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpcore.common import wording
+from dpcore.common.wording import format_count, format_number
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters, optimal_cap
 from dpcore.learning.optimal_cap import LearningCap
@@ -23,11 +23,11 @@ def write_answer(dataset: Dataset, parameters: LearningParameters) -> str:
     first_choice = find_best_cap(dataset, replace(parameters, loss_variance=_FIRST_PARAMETERS.loss_variance))
     cap_change = current_choice.max_contributions - first_choice.max_contributions
     change_text = "It rises" if cap_change > 0 else "It falls" if cap_change < 0 else "It stays"
-    rows_text = wording.counted(current_choice.max_contributions, "row")
+    rows_text = format_count(current_choice.max_contributions, "row")
     return (
-        f"**{change_text}**, from {wording.number(first_choice.max_contributions)} to {rows_text}: if users differ, a "
-        f"better mix of them is worth noise of {wording.number(current_choice.privacy)} instead of "
-        f"{wording.number(first_choice.privacy)}."
+        f"**{change_text}**, from {format_number(first_choice.max_contributions)} to {rows_text}: if users differ, a "
+        f"better mix of them is worth noise of {format_number(current_choice.privacy)} instead of "
+        f"{format_number(first_choice.privacy)}."
     )
 
 

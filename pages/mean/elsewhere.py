@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.answer import Answer, ReleaseSetting
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS
+from dpcore.common.wording import format_number
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.mean import answer as core
@@ -73,13 +73,15 @@ def explain_difference(dataset: Dataset, page_setting: ReleaseSetting | None, pa
     mean_bound = answer.solution.cap_choice.max_contributions
     if abs(mean_bound - page_bound) <= 1e-6 * page_bound:
         return ""
-    reason_clause, bound_text = _write_reason(page_setting, answer.setting), wording.number(mean_bound)
+    reason_clause, bound_text = _write_reason(page_setting, answer.setting), format_number(mean_bound)
     program = answer.parameters.program
     if program in MEAN_SPLITTING_PROGRAMS or answer.setting.noise is not page_setting.noise:
         reason_clause = f"it goes by the {answer.setting.noise.value} noise of {program.value}"
     if answer.setting.uses_values and dataset.is_private:
         reason_clause = "it reads the private values"
-    return f"*Mean* finds {bound_text} for this release, this page {wording.number(page_bound)}: {reason_clause}."
+    return (
+        f"*Mean* finds {bound_text} for this release, this page {format_number(page_bound)}: {reason_clause}."
+    )
 
 
 def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
@@ -88,11 +90,11 @@ def _write_reason(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) ->
     if "is_best_on_values" in differing_names:
         return "it goes by the values of this table, here only σ² and ρ are known"
     if {"user_share", "targets_table_mean"} & set(differing_names):
-        share_texts = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
+        share_texts = (format_number(s.user_share, 2) for s in (mean_setting, page_setting))
         if page_setting.user_share and mean_setting.user_share and not mean_setting.targets_table_mean:
             return "it is about a population's mean, this page about this table's"
         return "it assumes that a user's rows are alike (ρ = {}), this page has ρ = {}".format(*share_texts)
     if "variance_share" in differing_names:
-        variance_texts = (wording.number(s.variance_share or 0.0) for s in (mean_setting, page_setting))
+        variance_texts = (format_number(s.variance_share or 0.0) for s in (mean_setting, page_setting))
         return "its σ² is {} of (U − L)², here it is {}".format(*variance_texts)
     return "it goes by the mean of the values, here by the mean with the worst error"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpcore import mean
-from dpcore.common import wording
+from dpcore.common.wording import format_entered, format_percent
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters
 from pages.shared.session import session
@@ -19,10 +19,10 @@ from pages.shared.session.tour import Step
 def write_saving_and_cut(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str]:
     """Write two percentages: the error that smooth weights save against the best cap, and the rows that it drops."""
     problem = parameters.build_problem(dataset.histogram)
-    cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
-    num_kept_rows = float(dataset.histogram.kept_rows(cap_choice.max_contributions))
+    cap_choice, smooth_choice = mean.find_best_cap(problem), mean.find_best_smooth(problem)
+    num_kept_rows = float(dataset.histogram.count_kept_rows(cap_choice.max_contributions))
     saving = 1.0 - smooth_choice.standard_error / cap_choice.standard_error
-    return wording.percent(saving), wording.percent(1.0 - num_kept_rows / dataset.histogram.num_rows)
+    return format_percent(saving), format_percent(1.0 - num_kept_rows / dataset.histogram.num_rows)
 
 
 def write_answer(dataset: Dataset, parameters: MeanParameters) -> str:
@@ -31,7 +31,7 @@ def write_answer(dataset: Dataset, parameters: MeanParameters) -> str:
         write_saving_and_cut(dataset, replace(parameters, epsilon=epsilon))
         for epsilon in (parameters.epsilon, _FIRST_PARAMETERS.epsilon)
     )
-    epsilon_text, first_epsilon_text = (wording.entered(p.epsilon) for p in (parameters, _FIRST_PARAMETERS))
+    epsilon_text, first_epsilon_text = (format_entered(p.epsilon) for p in (parameters, _FIRST_PARAMETERS))
     return (
         f"If rows are independent: at ε = {epsilon_text} weights have {saving_text} less error than the best bound, "
         f"which leaves {cut_text} of the rows out; at ε = {first_epsilon_text}, {first_saving_text} less "

@@ -7,8 +7,8 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer.answer import Answer, build_without_numbers
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_entered
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer import build_answer
 from dpcore.multitask.answer.sections import STUDIES
@@ -16,7 +16,7 @@ from dpcore.multitask.answer.solution import solve_beside_page
 from dpcore.multitask.answer.words import summarise_tasks
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.report.content import Line
-from dpcore.report.script import CodeBuilder, Source
+from dpcore.report.script import CodeBuilder, ScriptSource
 from pages.multitask.question import QUESTION, list_answer_fields
 from pages.shared.fields import fields
 from pages.shared.render.question_page import Page
@@ -26,7 +26,7 @@ from pages.shared.screen.sections import Renderer, list_contents
 from pages.shared.session import session
 
 
-def write_generated_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+def write_generated_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
     """Return the cell of generated tasks, which is the same for all: no data."""
     return "data = None  # Users and tasks are generated."
 
@@ -84,7 +84,7 @@ class MultitaskPage(Page):
         """
         best_exponent = answer.solution.comparison.recommendation[0]
         if best_exponent != answer.parameters.exponent and answer.disclosure is not Disclosure.PRIVATE:
-            button_label = f"Use μ = {wording.entered(best_exponent)}"
+            button_label = f"Use μ = {format_entered(best_exponent)}"
             with slots.answer:
                 fields.draw_button(button_label, "tasks_use_best", "check", enter_exponent, best_exponent)
 
@@ -92,7 +92,7 @@ class MultitaskPage(Page):
         """Return the fields that the answer depends on."""
         return list_answer_fields(answer.parameters)
 
-    def build_source(self, answer: Answer, dataset: Dataset) -> Source:
+    def build_source(self, answer: Answer, dataset: Dataset) -> ScriptSource:
         """Build the source of the script; generated tasks need no data."""
         script_source = report_content.build_session_source(needs_rows=True, disclosure=answer.disclosure)
         is_generated = answer.parameters.generator is not None

@@ -9,7 +9,7 @@ from dpcore.common.parameters import LINE, MORE, OWN
 from dpcore.dataset import Dataset
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.shared.base.question import Facet, FieldOrigin, Question
-from pages.shared.data import uploads
+from pages.shared.base.upload_entries import ITEM_NAMES_ORIGINS
 
 
 def propose_values(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +42,7 @@ QUESTION = Question(
         "weight ω": "ω<sub>i</sub> / √β",
         "Uniform weights": "μ = 0",
     },
-    origins_by_entry=uploads.ENTRY_ORIGINS
+    origins_by_entry=ITEM_NAMES_ORIGINS
     | FieldOrigin.PUBLIC.each("tabs", "relative", "paper_figure")
     | FieldOrigin.DATA.each(
         *(f"{name}_job{end}" for name in ("optimum", "cvxpy", "experiment") for end in ("", "_earlier")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, describe_difference
-from dpcore.common import wording
+from dpcore.common.wording import format_percent
 from dpcore.papers import FIGURES, find_figure, items
 from pages.papers import contents
 from pages.papers.question import QUESTION
@@ -43,7 +43,7 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
         figure_name = f"{figure.paper_name}, {figure.item_name[:1].lower()}{figure.item_name[1:]}"
         difference = figure.compute_largest_difference(runs)
         if difference is not None and figure.stated_range is None:
-            difference_text = wording.percent(difference)
+            difference_text = format_percent(difference)
             st.markdown(f"## Our numbers differ from the paper's by at most {difference_text}.")
             cards.draw_number(figure_name, difference_text, "", f"{difference:.3g}", "papers")
             st.markdown(f"{figure.difference_note.partition('. ')[0]}.")

@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.parameters import Place
+from dpcore.common.wording import format_number
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from pages.per_group.question import QUESTION
@@ -102,7 +102,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
         if "floor" not in unused_fields:
             is_for_large_groups = state[get_key("objective")] is Objective.LARGE_GROUPS
             start_text = "Groups are large from" if is_for_large_groups else "Errors are divided by at least"
-            floor_text = "…" if state[get_key("floor")] is None else wording.number(state[get_key("floor")])
+            floor_text = "…" if state[get_key("floor")] is None else format_number(state[get_key("floor")])
             st.caption(f"{start_text} {floor_text} (*More settings*).")
         if dataset.pairs is not None and dataset.pairs.rows is None:
             st.caption("These data have no rows per group: only users can be counted.")

@@ -9,7 +9,7 @@ from dpcore.dataset import Dataset
 from dpcore.per_group.answer import DistributionSolution, build_answer, build_refused_answer
 from dpcore.per_group.answer.answer import solve_beside_page, write_data_cell
 from dpcore.per_group.parameters import PerGroupParameters
-from dpcore.report.script import Source
+from dpcore.report.script import ScriptSource
 from pages.per_group import inputs
 from pages.per_group.question import QUESTION
 from pages.shared.card import cards
@@ -39,10 +39,10 @@ class PerGroupPage(Page):
             )
         return f"{content_text} Label: *{answer.disclosure.label}*."
 
-    def build_source(self, answer: Answer, dataset: Dataset) -> Source:
+    def build_source(self, answer: Answer, dataset: Dataset) -> ScriptSource:
         """Return the source of the script: the data, or the file of their distribution."""
         if isinstance(answer.solution, DistributionSolution):
-            return Source(dataset, needs_rows=True, write_data_cell=write_data_cell)
+            return ScriptSource(dataset, needs_rows=True, write_data_cell=write_data_cell)
         return super().build_source(answer, dataset)
 
     def write_file_label(self, file_name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import PerGroupParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range
-from pages.shared.data import group_list
+from pages.shared.base.upload_entries import GROUP_LIST_ORIGINS
 
 
 def propose_values(dataset: Dataset, current_values: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ QUESTION = Question(
     parameters_type=PerGroupParameters,
     origins_by_entry=FieldOrigin.PUBLIC.each("proposed", "tabs")
     | FieldOrigin.DATA.each("job", "job_earlier")
-    | group_list.ENTRY_ORIGINS,
+    | GROUP_LIST_ORIGINS,
     propose_values=propose_values,
     proposed_field_names=("lower", "upper"),
 )

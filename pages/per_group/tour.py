@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpcore.common import wording
+from dpcore.common.wording import format_count, format_entered
 from dpcore.dataset import Dataset
-from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
+from dpcore.per_group.pair_of_bounds import PairChoice, find_best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.problem import PerGroupProblem
@@ -14,10 +14,10 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def find_best_pair(dataset: Dataset, parameters: PerGroupParameters) -> PairChoice:
+def find_pair(dataset: Dataset, parameters: PerGroupParameters) -> PairChoice:
     """Return the best pair of bounds on data that have groups."""
     assert dataset.pairs is not None
-    return best_pair(PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), parameters))
+    return find_best_pair(PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), parameters))
 
 
 def write_answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
@@ -25,13 +25,13 @@ def write_answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
 
     If no pair is worth its noise at the epsilon that is set, write only that.
     """
-    current_choice = find_best_pair(dataset, parameters)
-    first_choice = find_best_pair(dataset, replace(parameters, epsilon=_FIRST_PARAMETERS.epsilon))
-    epsilon_text = wording.entered(parameters.epsilon)
+    current_choice = find_pair(dataset, parameters)
+    first_choice = find_pair(dataset, replace(parameters, epsilon=_FIRST_PARAMETERS.epsilon))
+    epsilon_text = format_entered(parameters.epsilon)
     if current_choice.releases_nothing:
         return f"At ε = {epsilon_text} no pair is worth its noise."
     first_text, current_text = (
-        f"{wording.counted(choice.max_groups, 'product')} with {wording.counted(choice.max_amount, 'row')} each"
+        f"{format_count(choice.max_groups, 'product')} with {format_count(choice.max_amount, 'row')} each"
         for choice in (first_choice, current_choice)
     )
     has_fewer_groups = current_choice.max_groups < first_choice.max_groups

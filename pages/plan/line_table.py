@@ -8,8 +8,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems
+from dpcore.common.wording import capitalise, format_digits
 from dpcore.dataset import Contribution, Dataset
 from dpcore.plan import lines as plan_lines
 from dpcore.plan.answer import words
@@ -72,7 +72,7 @@ def draw_table(dataset: Dataset, solution: PlanSolution | None = None) -> None:
     missing_phrases = ["a sum, a mean or a quantile needs data with values"] * (dataset.values is None)
     missing_phrases += ["statistics per group need data with groups"] * (dataset.pairs is None)
     if missing_phrases and not labels_and_targets:
-        st.caption(f"{wording.capital('; '.join(missing_phrases))}.")
+        st.caption(f"{capitalise('; '.join(missing_phrases))}.")
         session.draw_data_link("Upload data")
 
 
@@ -100,7 +100,7 @@ def _draw_add_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
             button_key = f"plan_add_{line_text.replace(' ', '_')}"
             button_label = f"Add {LABEL_BY_LINE.get(line_text, line_text)}"
             fields.draw_button(button_label, button_key, "add", add_lines, [line_text])
-        if dataset.further:
+        if dataset.further_datasets:
             with st.popover("Add another column", icon=":material/add:", key="plan_column_form"):
                 _draw_column_form(dataset.value_columns[1:])
         if dataset.values is not None:
@@ -111,7 +111,7 @@ def _draw_add_buttons(line_texts: Sequence[str], dataset: Dataset) -> None:
                 if 0.0 < q < 1.0:
                     add_line = partial(add_lines, [Line(LineStatistic.QUANTILE, q).text])
                     fields.draw_button(
-                        f"Add quantile {wording.digits(q)}", "plan_add_quantile", "add", add_line
+                        f"Add quantile {format_digits(q)}", "plan_add_quantile", "add", add_line
                     )
                 else:
                     st.caption(":material/error: A quantile lies between 0 and 1.")

@@ -13,6 +13,8 @@ from dpcore.code import Quantity
 from dpcore.common.text_fields import parse_numbers
 from dpcore.plan.lines import Line, LineStatistic, list_missing_lines
 from dpcore.plan.table import NEIGHBOURS
+from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
+from dpcore.quantile.programs import WEIGHTED_PROGRAMS
 from pages.plan import line_table
 from pages.plan.question import QUESTION
 
@@ -37,12 +39,17 @@ def list_line_texts(card: Answer) -> tuple[str, ...]:
 
 
 def describe_differences(card: Answer) -> tuple[str, ...]:
-    """Write how a line of *Budget plan* differs from the card's release in user and groups; empty for no difference."""
-    sentences = []
+    """Write how a line of *Budget plan* differs from the card's release; empty for no difference."""
+    sentences, parameters = [], card.parameters
     if card.setting is not None and card.setting.neighbours is not NEIGHBOURS:
         sentences.append("There a user with all their rows is protected.")
-    if getattr(card.parameters, "selection_share", None) is not None:
+    if getattr(parameters, "selection_share", None) is not None:
         sentences.append("There the list of groups is public.")
+    if isinstance(parameters, QuantileParameters):
+        if parameters.base is not BaseKind.UNIFORM:
+            sentences.append("There the base distribution is uniform.")
+        if parameters.weighting is not Weighting.SMOOTH and parameters.program in WEIGHTED_PROGRAMS:
+            sentences.append("There rows of a user have smooth weights.")
     return tuple(sentences)
 
 

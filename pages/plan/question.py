@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.dataset import Dataset
 from dpcore.plan.parameters import FIELDS_PROPOSED_FOR_MEANS, PlanParameters, choose_defaults
 from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range, propose_settings
-from pages.shared.data import group_list
+from pages.shared.base.upload_entries import GROUP_LIST_ORIGINS
 
 RANGE_FIELDS = ("lower", "upper")
 
@@ -41,7 +41,7 @@ QUESTION = Question(
     origins_by_entry=FieldOrigin.PUBLIC.each(
         "tabs", "proposed", *(f"{name}_proposed" for name in FIELDS_PROPOSED_FOR_MEANS)
     )
-    | group_list.ENTRY_ORIGINS,
+    | GROUP_LIST_ORIGINS,
     propose_values=propose_values,
     proposed_field_names=("lines", *RANGE_FIELDS, *FIELDS_PROPOSED_FOR_MEANS),
     is_budget_plan=True,

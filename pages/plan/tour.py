@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.common import wording
+from dpcore.common.wording import capitalise, format_entered, format_percent
 from dpcore.dataset import Dataset
 from dpcore.plan.answer import solve
 from dpcore.plan.parameters import PlanParameters
@@ -14,9 +14,9 @@ def write_answer(dataset: Dataset, parameters: PlanParameters) -> str:
     """Write how many numbers meet their target at the epsilon that is set, and which needs most budget."""
     solution = solve(dataset, parameters)
     line_label = solution.lines[solution.most_expensive_index].label
-    share_text = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
+    share_text = format_percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
     return (
-        f"**{wording.capital(line_label)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
+        f"**{capitalise(line_label)}**. At ε = {format_entered(parameters.epsilon)}, {solution.num_reached} of "
         f"{len(solution.lines)} meet their targets; it needs {share_text} of what all need."
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import ReleaseFacts
+from dpcore.common.wording import capitalise, escape_text
 from dpcore.data.tables import FileLayout, TableLayout
 from dpcore.data.totals_per_user import get_user_amounts
 from dpcore.dataset import Dataset
@@ -81,7 +81,7 @@ def describe_dropped(request: SelectionRequest) -> str:
         for counted_name, num_dropped in counts_by_name.items()
         if num_dropped
     )
-    notes_text = " ".join(wording.plain(note_text, 200) for note_text in original.notes)
+    notes_text = " ".join(escape_text(note_text, 200) for note_text in original.notes)
     if not counts_text and not notes_text:
         return ""
     dropped_text = f"a draw leaves out, or counts as 0, these: {counts_text}. " if counts_text else ""
@@ -297,7 +297,7 @@ def _read_parameters() -> HistogramParameters | None:
 
 def _show_histogram(dataset: Dataset, original: Dataset) -> None:
     """Show the DP histogram in use, with its file and a way back."""
-    st.markdown(f"{wording.plain(dataset.source, 500)} You may publish all results from it under this label.")
+    st.markdown(f"{escape_text(dataset.source, 500)} You may publish all results from it under this label.")
     cards.draw_label(dataset.provenance)
     with st.container(horizontal=True, vertical_alignment="center"):
         csv_text = report_content.write_histogram(dataset)
@@ -310,7 +310,7 @@ def _show_selections() -> None:
     """Show what was chosen with DP so far, latest first, each with its label in full."""
     with st.expander("Chosen with DP", icon=":material/casino:", key="private_chosen"):
         for selection_index, (number_kind, selection) in reversed(list(enumerate(list_selections()))):
-            st.markdown(f"{wording.capital(NAME_BY_NUMBER[number_kind])}: **{format_selection(selection)}**")
+            st.markdown(f"{capitalise(NAME_BY_NUMBER[number_kind])}: **{format_selection(selection)}**")
             cards.draw_label(selection.facts)
             with st.container(horizontal=True):
                 if isinstance(selection, DrawnRange):

@@ -15,11 +15,11 @@ from dpcore.answer import Answer
 from dpcore.answer.answer import build_without_numbers
 from dpcore.code import ReleaseSpec
 from dpcore.code.forms import OfferedPrograms
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
 from dpcore.common.parameters import TAB
 from dpcore.common.privacy import Ledger, ReleaseFacts, format_rounded_up
+from dpcore.common.wording import capitalise, choose_word, escape_text, format_number
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.mean import Clamp
@@ -113,7 +113,7 @@ class BoundSelection:
         subject_text = "pair" if self.card is not None and isinstance(self.card.bound, DrawnPair) else "bound"
         excess_text = f"{words.format_share(excess_share)} more than"
         if excess_share >= 1.0:
-            excess_text = f"{wording.number(1.0 + excess_share, 2)} times as much as"
+            excess_text = f"{format_number(1.0 + excess_share, 2)} times as much as"
         return (
             f":small[:orange[:material/lock: **Private, do not publish:**] on these data this {subject_text} errs "
             f"{excess_text} the best one.]"
@@ -478,12 +478,12 @@ def list_selection_lines() -> tuple[Line, ...]:
 def _write_line(number_kind: NumberKind, selection: words.Selection) -> Line:
     """Write what was selected as a line of the report."""
     number_name, selection_text = (
-        wording.capital(NAME_BY_NUMBER[number_kind]),
+        capitalise(NAME_BY_NUMBER[number_kind]),
         words.format_selection(selection),
     )
     if not isinstance(selection, DrawnNumber):
         return Line(number_name, selection_text, selection.facts)
-    unit_text = selection.column or wording.agreeing(selection.value, "row", "rows")
+    unit_text = selection.column or choose_word(selection.value, "row", "rows")
     return Line(
-        number_name, f"{selection_text} {wording.plain(unit_text)}", selection.facts, number=selection.value
+        number_name, f"{selection_text} {escape_text(unit_text)}", selection.facts, number=selection.value
     )

@@ -8,8 +8,8 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.answer.axes import RANGE_SOURCE_PHRASE, OutsideCounts
-from dpcore.common import wording
 from dpcore.common.programs import Program
+from dpcore.common.wording import format_digits
 from dpcore.dataset import Dataset, Values
 from dpcore.quantile.answer import build_answer, words
 from dpcore.quantile.answer.answer import solve
@@ -121,7 +121,7 @@ def _fill_empty_fields(dataset: Dataset) -> None:
     values_by_field = {
         "center": center,
         "spread": (high - low) / 4.0,
-        "edges": ", ".join(map(wording.digits, (low, center, high))),
+        "edges": ", ".join(map(format_digits, (low, center, high))),
         "masses": QUESTION.get_initial_value("masses"),
     }
     for field_name in question_page.list_unused_fields(QUESTION):

@@ -11,9 +11,9 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.answer.section import Cached, SearchResult
-from dpcore.common import wording
 from dpcore.common.privacy import format_rounded_up
 from dpcore.common.progress import Stage
+from dpcore.common.wording import escape_text, format_count, format_number, format_percent
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.regression import draw as regression_draw
@@ -24,7 +24,7 @@ from dpcore.regression.draw import ReleasedCoefficients, draw_coefficients
 from dpcore.regression.estimate import ErrorTarget, compute_variances
 from dpcore.regression.parameters import DataSource, RegressionGenerator, RegressionParameters, round_outwards
 from dpcore.report.content import Line
-from dpcore.report.script import CodeBuilder, Source, write_table_cell
+from dpcore.report.script import CodeBuilder, ScriptSource, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_draw_lines
 from pages.shared.base import cache
@@ -55,7 +55,7 @@ def show_release(answer: Answer) -> None:
     )
     epsilon_text, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
-        f"A draw adds Laplace noise of scale **{wording.number(estimate.laplace_noise.scale)}** to each coefficient, "
+        f"A draw adds Laplace noise of scale **{format_number(estimate.laplace_noise.scale)}** to each coefficient, "
         f"by OpenDP, and spends **ε = {epsilon_text}**. Every further draw of the same labels spends more."
     )
     if solution.variance_is_private:
@@ -86,7 +86,7 @@ def show_release(answer: Answer) -> None:
         format_by_column,
     )
     st.caption(
-        f"A coefficient is in {wording.plain(solution.unit, 30)} per unit of its feature, that of a category compared "
+        f"A coefficient is in {escape_text(solution.unit, 30)} per unit of its feature, that of a category compared "
         "with the reference level. Errors and intervals contain sampling error and noise. They assume σ², a linear "
         "model and few clipped labels, and hold for each coefficient alone."
     )
@@ -179,7 +179,7 @@ class RegressionPage(Page):
             DataSource.GENERATED,
             "As in the paper's appendix E.1.1: normal features and a linear model with noise.",
             GENERATOR_FIELDS,
-            lambda data: wording.counted(data.histogram.num_users, "user"),
+            lambda data: format_count(data.histogram.num_users, "user"),
         )
         return None if own_data is None else own_data.dataset
 
@@ -225,7 +225,7 @@ class RegressionPage(Page):
         certificate = solution.best_estimate.certificate
         caption = ":material/verified: Proved best."
         if not certificate.proves(PROVED_GAP):
-            gap_text = wording.percent(certificate.relative_gap)
+            gap_text = format_percent(certificate.relative_gap)
             caption = f":material/pan_tool: Stopped: another C could save at most {gap_text} of the variance."
         elif not solution.cap_draws.num_draws:
             caption = ":material/pan_tool: The trial of bounds was stopped."
@@ -253,11 +253,11 @@ class RegressionPage(Page):
             field_name for field_name in QUESTION.fields if is_generated or field_name not in GENERATOR_FIELDS
         ]
 
-    def build_source(self, answer: Answer, dataset: Dataset) -> Source:
+    def build_source(self, answer: Answer, dataset: Dataset) -> ScriptSource:
         """Build the source of the script: a file of one's own, or the settings alone."""
         own_data = find_own_data(answer)
 
-        def write_data_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+        def write_data_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
             """Write the cell that makes ``data``: None for generated ones, else the table that is read."""
             if answer.parameters.source is DataSource.GENERATED:
                 return "data = None  # The settings say how data are generated."
@@ -265,7 +265,7 @@ class RegressionPage(Page):
                 code_builder, source, public_only, own_data.design, "dpcore.regression.problem"
             )
 
-        return Source(dataset, needs_rows=True, write_data_cell=write_data_cell)
+        return ScriptSource(dataset, needs_rows=True, write_data_cell=write_data_cell)
 
     def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent, as lines of the report."""

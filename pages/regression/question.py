@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpcore.common.parameters import SOURCE
 from dpcore.regression.parameters import RegressionParameters, SizeLaw
 from pages.shared.base.question import FieldOrigin, Question
-from pages.shared.data import table_upload
+from pages.shared.base.upload_entries import TABLE_ORIGINS
 
 # All settings belong to data that this page has for itself, and none is read off the session's data. So new data in
 # the session renew nothing, and a DP histogram of them sets nothing aside. The page proposes the range of labels when
@@ -24,7 +24,7 @@ QUESTION = Question(
     has_own_data=True,
     own_file_entry_name="loaded",
     parameters_type=RegressionParameters,
-    origins_by_entry=table_upload.ENTRY_ORIGINS
+    origins_by_entry=TABLE_ORIGINS
     | FieldOrigin.OWN_DATA.each("proposed", "error", "tabs", "paper_figure")
     | FieldOrigin.OWN_DATA.each("solve", "caps", "cvxpy", "over_epsilon")
     | FieldOrigin.OWN_DATA.each("draws", "spent", "refused"),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpcore.answer.answer import Answer
-from dpcore.common import wording
 from dpcore.common.privacy import Ledger
+from dpcore.common.wording import format_number
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 from dpcore.regression import problem
@@ -73,7 +73,7 @@ def list_draw_lines(draws: Sequence[ReleasedCoefficients], ledger: Ledger) -> tu
         lambda latest: (
             latest.feature_names,
             latest.release.values,
-            f"Draw {len(draws)} of {LABELS_PHRASE}; Laplace noise of scale {wording.number(latest.release.scale)}.",
+            f"Draw {len(draws)} of {LABELS_PHRASE}; Laplace noise of scale {format_number(latest.release.scale)}.",
             latest.facts,
         ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.common import wording
+from dpcore.common.wording import format_count, format_number, format_percent
 from dpcore.dataset import Dataset
 from dpcore.start.answer import solve
 from dpcore.start.parameters import StartParameters, UserPreset
@@ -16,13 +16,13 @@ def write_answer(dataset: Dataset, parameters: StartParameters) -> str:
     bound, best_bound = parameters.bound or 1, tradeoff.best_choice.max_total
     errors_at_bound, errors_at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best_bound)
     noise_text, best_noise_text, best_loss_text = (
-        wording.percent(float(row_error) / tradeoff.num_rows)
+        format_percent(float(row_error) / tradeoff.num_rows)
         for row_error in (errors_at_bound.mean_noise, errors_at_best.mean_noise, errors_at_best.bias)
     )
-    cut_users_text = wording.counted(tradeoff.histogram.users_above(best_bound), "user")
-    noises_text = f"{noise_text} of the count, at {wording.number(best_bound)} only {best_noise_text}"
+    cut_users_text = format_count(tradeoff.histogram.count_users_above(best_bound), "user")
+    noises_text = f"{noise_text} of the count, at {format_number(best_bound)} only {best_noise_text}"
     losses_text = f"That bound loses {best_loss_text} of the rows, all of them rows of {cut_users_text}"
-    return f"At {wording.number(bound)} rows the noise is {noises_text}. {losses_text}."
+    return f"At {format_number(bound)} rows the noise is {noises_text}. {losses_text}."
 
 
 _FIRST_PARAMETERS = StartParameters(0.1, bound=20, users=UserPreset.ONE_HEAVY)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dpcore.answer import Answer, Plot
 from dpcore.answer.section import Cached
-from dpcore.common.wording import plain
+from dpcore.common.wording import escape_text
 from dpcore.dataset import Dataset
 from dpcore.total.answer import SignedSolution, build_answer, build_refused_answer, explain_refusal
 from dpcore.total.answer.answer import solve_beside_page
@@ -61,7 +61,7 @@ class TotalPage(Page):
         if not (reason_sentence := explain_refusal(user_totals)):
             return False
         with slots.notes:
-            st.info(plain(reason_sentence, 400), icon=":material/info:")
+            st.info(escape_text(reason_sentence, 400), icon=":material/info:")
             if user_totals.amounts is None:
                 session.draw_data_link("Upload values")
         if user_totals.column_name and dataset.is_private:

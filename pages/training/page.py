@@ -10,7 +10,7 @@ import streamlit as st
 from dpcore.answer import Answer, Plot
 from dpcore.answer.section import SearchResult, Solver
 from dpcore.report.content import Line
-from dpcore.report.script import CodeBuilder, Source, write_table_cell
+from dpcore.report.script import CodeBuilder, ScriptSource, write_table_cell
 from dpcore.training.answer import TrainingSolution, build_answer, plots, words
 from dpcore.training.answer.answer import solve_beside_page
 from dpcore.training.experiment import MAX_RUNS
@@ -104,10 +104,10 @@ class TrainingPage(Page):
         """Return the tab of the release, by its name."""
         return {"Release": lambda: release.show_release(answer.solution)}
 
-    def build_source(self, answer: Answer, data: TrainingData) -> Source:
+    def build_source(self, answer: Answer, data: TrainingData) -> ScriptSource:
         """Build the source of the script: a table with its ranges, unless the settings say what the data are."""
 
-        def write_data_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+        def write_data_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
             """Write the cell that makes ``data``: None unless a table was uploaded, else the table with its ranges."""
             if answer.parameters.source is not DataSource.UPLOAD:
                 return "data = None  # The settings say which data."
@@ -120,7 +120,7 @@ class TrainingPage(Page):
                 "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
             )
 
-        return Source(data.dataset, needs_rows=True, write_data_cell=write_data_cell)
+        return ScriptSource(data.dataset, needs_rows=True, write_data_cell=write_data_cell)
 
     def list_releases(self, answer: Answer, data: TrainingData) -> tuple[Line, ...]:
         """List the latest model, and what was spent on these rows."""

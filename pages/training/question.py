@@ -6,7 +6,7 @@ from dpcore.training.account import Method
 from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import TrainingParameters
 from pages.shared.base.question import FieldOrigin, Question
-from pages.shared.data import table_upload
+from pages.shared.base.upload_entries import TABLE_ORIGINS
 
 MAX_DEMO_USERS, MAX_DEMO_RUNS = 2_000, 20
 """Most users and runs in a public demo, whose visitors share two cores."""
@@ -25,7 +25,7 @@ QUESTION = Question(
     has_own_data=True,
     own_file_entry_name="loaded",
     parameters_type=TrainingParameters,
-    origins_by_entry=table_upload.ENTRY_ORIGINS
+    origins_by_entry=TABLE_ORIGINS
     | FieldOrigin.OWN_DATA.each(
         "range_", "proposed", "runs_job", "runs_job_earlier", "release_job", "draws", "spent", "refused"
     )

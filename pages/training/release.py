@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from dpcore.answer.section import Cached
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error, refuse
 from dpcore.common.privacy import Ledger, ReleaseFacts, format_rounded_up
 from dpcore.common.progress import ShouldStop
+from dpcore.common.wording import format_count
 from dpcore.report.content import Line
 from dpcore.training import release as dp_release
 from dpcore.training.account import Method
@@ -86,7 +86,7 @@ def show_release(solution: TrainingSolution) -> None:
     stored_records = release_store.stored_releases
     cost_text = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
     st.markdown(
-        f"A release trains on **all {wording.counted(solution.data.dataset.histogram.num_users, 'user')}** with "
+        f"A release trains on **all {format_count(solution.data.dataset.histogram.num_users, 'user')}** with "
         f"{describe_cell(parameters.release_cell)} (*More settings*), and spends **{cost_text}**. OpenDP draws the "
         "noise."
     )

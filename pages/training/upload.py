@@ -7,8 +7,8 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer.section import Cached
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
+from dpcore.common.wording import escape_text, format_count
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 from dpcore.training import training_data
@@ -71,8 +71,8 @@ def read_data() -> TrainingData | None:
         "A logistic model, and users with a heavy tail of rows.",
         GENERATOR_FIELDS,
         lambda data: (
-            f"{wording.counted(data.histogram.num_rows, 'row')} of "
-            f"{wording.counted(data.histogram.num_users, 'user')}"
+            f"{format_count(data.histogram.num_rows, 'row')} of "
+            f"{format_count(data.histogram.num_users, 'user')}"
         ),
     )
     return data
@@ -150,11 +150,11 @@ def _show_upload() -> TrainingData | None:
             with st.grid(4, min_column_width=150):
                 for column, end_keys in keys_by_column.items():
                     for end_key, end_word in zip(end_keys, WORD_BY_END.values(), strict=True):
-                        fields.draw_number(f"{wording.plain(column, 20)}, {end_word}", end_key)
+                        fields.draw_number(f"{escape_text(column, 20)}, {end_word}", end_key)
     if empty_columns := find_empty_columns():
         st.info(
             "**What range can these columns have?** Enter the lowest and the highest value of "
-            f"{wording.plain(', '.join(empty_columns), 200)}.",
+            f"{escape_text(', '.join(empty_columns), 200)}.",
             icon=":material/straighten:",
         )
         return None
@@ -198,7 +198,7 @@ def show_label_rule(data: TrainingData, positive_above: float) -> None:
     has_named_class = data.design is not None and bool(data.design.positive)
     if (rule_text := training_data.describe_label_rule(data, positive_above)) and not has_named_class:
         st.info(
-            f"{wording.plain(rule_text, 300)}. Set the threshold under *More settings*, or load the table again "
+            f"{escape_text(rule_text, 300)}. Set the threshold under *More settings*, or load the table again "
             "and name one class.",
             icon=":material/label:",
         )

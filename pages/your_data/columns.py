@@ -10,9 +10,9 @@ from typing import Any
 import streamlit as st
 
 from dpcore import counting
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, Problems
 from dpcore.common.privacy import Disclosure, ReleaseFacts
+from dpcore.common.wording import escape_text, format_count
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import (
     ROLES_BY_KIND,
@@ -177,7 +177,7 @@ def find_stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts |
 def draw_role_choices(source: counting.Source) -> Roles:
     """Draw the first rows and the widgets; return the roles that the person has chosen."""
     head_table = source.head
-    rows_text = wording.counted(len(head_table.frame), "row")
+    rows_text = format_count(len(head_table.frame), "row")
     size_text = rows_text if source.is_complete else f"{source.num_bytes / 1e6:,.1f} MB, not yet counted"
     uploads.show_file_head(source.name, size_text, len(source.columns), head_table)
     if source.lacks_column_names:
@@ -220,7 +220,7 @@ def draw_role_choices(source: counting.Source) -> Roles:
     roles_text = explain_roles(roles)
     if known_file and known_file.roles == roles:
         roles_text += f" As in {known_file.name}, which has the same columns."
-    st.caption(wording.plain(roles_text, 400))
+    st.caption(escape_text(roles_text, 400))
     stated_release = find_stated_release(source, roles)
     draw_disclosure_choice(
         "**3.** Are these data public?", list(LABEL_BY_DISCLOSURE)[: 2 if stated_release is None else 3]
@@ -281,7 +281,7 @@ def _ask_for_user(source: counting.Source) -> None:
         )
         return
     if second_column := _find_second_person(source):
-        question_text = f"Is the pair with {wording.plain(second_column, 60)} the person?"
+        question_text = f"Is the pair with {escape_text(second_column, 60)} the person?"
         fields.draw_radio(
             question_text,
             {answer: answer.value for answer in PeopleAnswer},
@@ -297,7 +297,7 @@ def _ask_for_user(source: counting.Source) -> None:
         if len(sizes):
             histogram = ContributionHistogram.from_counts(sizes.to_numpy())
             hint_text = write_user_hint(_read_roles(TableKind.EVENTS, source), source.columns, histogram)
-            st.caption(wording.plain(hint_text, 400))
+            st.caption(escape_text(hint_text, 400))
 
 
 def is_each_a_person(source: counting.Source) -> bool:

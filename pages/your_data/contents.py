@@ -10,7 +10,7 @@ from dpcore import counting
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.parameters import declared_fields
 from dpcore.common.text_fields import to_fields
-from dpcore.common.wording import plain
+from dpcore.common.wording import escape_text
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.value_bins import ValueBins
@@ -160,7 +160,7 @@ def show_session_upload() -> None:
     if isinstance(content_or_problems, session_file.FileContent):
         _show_opened_session(content_or_problems)
     elif content_or_problems is not None:
-        bullets_text = "\n".join(f"- {plain(problem.sentence, 400)}" for problem in content_or_problems)
+        bullets_text = "\n".join(f"- {escape_text(problem.sentence, 400)}" for problem in content_or_problems)
         st.error(f"{bullets_text}\n\nNothing was changed.", icon=":material/error:")
 
 
@@ -180,15 +180,19 @@ def _open_file(files: list[UploadedFile]) -> None:
 
 def _show_opened_session(file_content: session_file.FileContent) -> None:
     """Show when the opened session was saved, what its file left out, and settings that were refused."""
-    in_use_text = f"In use: {plain(session.get_dataset().name)}."
-    saved_text = f"The session of {plain(file_content.saved_at_text)} is open."
+    in_use_text = f"In use: {escape_text(session.get_dataset().name)}."
+    saved_text = f"The session of {escape_text(file_content.saved_at_text)} is open."
     st.success(f"{saved_text} {in_use_text}", icon=":material/check:")
     if file_content.omission_sentences:
-        bullets_text = "\n".join(f"- {plain(sentence, 400)}" for sentence in file_content.omission_sentences)
+        bullets_text = "\n".join(
+            f"- {escape_text(sentence, 400)}" for sentence in file_content.omission_sentences
+        )
         st.info(f"The file does not hold:\n{bullets_text}", icon=":material/info:")
         for known_file in file_content.content.known_files:
             if session.get_dataset().name != known_file.name:
-                st.caption(f"Bring {plain(known_file.name)} again, and its columns are read as they were.")
+                st.caption(
+                    f"Bring {escape_text(known_file.name)} again, and its columns are read as they were."
+                )
     if file_content.setting_problems:
         st.warning("These settings of the file were not followed.", icon=":material/warning:")
         fields.show_problems(file_content.setting_problems)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dpcore import counting
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.wording import escape_text, format_count
 from dpcore.counting.files import MAX_HELD_BYTES, expand_patterns, find_summaries, name_file, read_summary
 from dpcore.counting.reduce import MISSING_REMEDY
 from dpcore.data.column_roles import Roles
@@ -290,8 +290,8 @@ def _discard_files() -> None:
 
 def _draw_summary_choice(dataset: Dataset) -> None:
     """Show a distribution of pairs or binned values, the choice of their label, and the buttons."""
-    users_text = wording.counted(dataset.histogram.num_users, "user")
-    st.markdown(f"**{users_text}.** {wording.plain(dataset.source, 300)}")
+    users_text = format_count(dataset.histogram.num_users, "user")
+    st.markdown(f"**{users_text}.** {escape_text(dataset.source, 300)}")
     page_text = "*Mean* and *Quantile* answer" if dataset.pair_sizes is None else "*Group by* answers"
     st.caption(f"{page_text} from these numbers. The app cannot check that they are true.")
     disclosure = columns.draw_disclosure_choice(

@@ -4,8 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from dpcore.answer import axes
-from dpcore.common import wording
-from dpcore.common.wording import plain
+from dpcore.common.wording import escape_text, format_number, format_percent
 from dpcore.dataset import Contribution, Dataset
 from dpcore.report import content
 from pages.shared.card import cards
@@ -44,7 +43,7 @@ def draw_body(slots: layout.PageSlots) -> None:
         DRAW_BY_SOURCE[source_name]()
     dataset = session.get_dataset()
     if source_name == "Upload a file" and file_upload.has_waiting_file():
-        slots.notes.caption(f"In use until then: {plain(dataset.name)}.")
+        slots.notes.caption(f"In use until then: {escape_text(dataset.name)}.")
         return
     with slots.figure:
         figures.draw_plot(axes.plot_classes(dataset))
@@ -57,14 +56,14 @@ def draw_body(slots: layout.PageSlots) -> None:
 def show_offers(dataset: Dataset) -> None:
     """Show the data in use, and which pages answer from which column."""
     with st.container(key="in_use"):
-        st.header(f"In use: {plain(dataset.name)}")
+        st.header(f"In use: {escape_text(dataset.name)}")
         st.markdown(axes.describe_sizes(dataset.histogram, dataset.unit_noun))
         cards.draw_label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**Next: open a page that these data can answer**")
         for heading, offered_pages in contents.list_offers(dataset):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-                st.markdown(f"{plain(heading)} →", width="content")
+                st.markdown(f"{escape_text(heading)} →", width="content")
                 for offered_page in offered_pages:
                     st.page_link(offered_page.page_path, label=offered_page.title, icon=offered_page.icon)
     cards.draw_histogram_step(dataset)
@@ -73,8 +72,8 @@ def show_offers(dataset: Dataset) -> None:
 def show_details(dataset: Dataset) -> None:
     """Show notes, further plots, the heaviest users, the source, and the histogram as a file."""
     for data_note in dataset.notes:
-        st.info(plain(data_note, 400), icon=":material/info:")
-    gini_text = f"Gini coefficient {dataset.histogram.summary().gini:.2f}."
+        st.info(escape_text(data_note, 400), icon=":material/info:")
+    gini_text = f"Gini coefficient {dataset.histogram.summarise().gini:.2f}."
     st.markdown(f"{axes.describe_share(dataset.histogram)} {gini_text}", help=axes.GINI_SCALE_TEXT)
     plot_grid = st.grid(2, min_column_width=240)
     for build_plot in axes.PLOTTER_BY_DISTRIBUTION.values():
@@ -83,7 +82,7 @@ def show_details(dataset: Dataset) -> None:
             st.markdown(f"**{plot.title}**")
             sections.show_plot(plot, keeps_y=True)
     show_heaviest(dataset)
-    st.caption(plain(dataset.source, 400))
+    st.caption(escape_text(dataset.source, 400))
     cards.draw_file_button(
         "Histogram (CSV)", "histogram.csv", dataset.provenance, lambda: content.write_histogram(dataset)
     )
@@ -91,14 +90,14 @@ def show_details(dataset: Dataset) -> None:
 
 def show_heaviest(dataset: Dataset) -> None:
     """Show the ten heaviest users, or all if they are fewer, as a small table, folded up."""
-    sizes = dataset.histogram.heaviest_sizes(10)
+    sizes = dataset.histogram.list_heaviest_sizes(10)
     row_shares = sizes / dataset.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
         holders_text = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
-        st.markdown(f"{holders_text} {wording.percent(float(row_shares.sum()))} of all contributions.")
+        st.markdown(f"{holders_text} {format_percent(float(row_shares.sum()))} of all contributions.")
         cells_by_column = {
-            NAME_BY_CONTRIBUTION[dataset.contribution]: map(wording.number, sizes.tolist()),
-            "Share of all": map(wording.percent, row_shares.tolist()),
+            NAME_BY_CONTRIBUTION[dataset.contribution]: map(format_number, sizes.tolist()),
+            "Share of all": map(format_percent, row_shares.tolist()),
         }
         st.table(pd.DataFrame(cells_by_column, index=pd.RangeIndex(1, sizes.size + 1, name="Rank")))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from pages.shared.base import catalogue
@@ -206,15 +208,22 @@ ELSEWHERE = ("The largest gap", "Classifier")
 """Pages with a journey of their own, whose first screens are looked at there."""
 
 
+BOUNDS = ("Home", "Mean", "Sum and count", "Quantile", "Budget plan", "Bias curves over τ₀")
+OTHERS = [spec.title for spec in catalogue.PAGES if spec.title not in (*BOUNDS, *ELSEWHERE)]
+
+
 # Narrow windows are looked at on private data (`test_looks`), where there is more to show.
-def test_the_figure_is_whole_and_there_is_little_to_read(page: Page, app_url: str) -> None:
+@pytest.mark.parametrize(
+    "titles", [BOUNDS, pytest.param(OTHERS, marks=pytest.mark.long)], ids=["bounds", "others"]
+)
+def test_the_figure_is_whole_and_there_is_little_to_read(
+    titles: Sequence[str], page: Page, app_url: str
+) -> None:
     page.set_viewport_size(SCREEN)
     page.goto(app_url)
     settle(page)
     assert list_violations(page, "body") == []
-    for title in (spec.title for spec in catalogue.PAGES):
-        if title in ELSEWHERE:
-            continue
+    for title in titles:
         go_to(page, title)
         shown_data = SHOWN_DATA.get(title, "Online Retail")
         expect(page.locator(".st-key-shell_data")).to_contain_text(f"Data: {shown_data}")

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, TimeoutError, WebSocket, expect
 
 from dpcore import mean
 from dpcore.answer.against import SLIDER_EPSILONS
-from dpcore.common import wording
+from dpcore.common.wording import format_count
 from dpcore.data import samples
 from pages.shared.fields.setting import DEFAULT_EPSILON
 from pages.shared.speed import SOCKET_PATH
@@ -63,7 +63,7 @@ def own_bound(page: Page) -> Locator:
     return page.get_by_role("spinbutton", name="Compare your own bound")
 
 
-def best_cap(page: Page) -> str:
+def read_best_cap(page: Page) -> str:
     number = page.locator(".st-key-mean_card .sweetspot-number .value")
     return number.inner_text().removesuffix(" per user")
 
@@ -166,12 +166,12 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
         "link", "data", "epsilon", "lower", "upper", "variance_source", "counts", "target", "likeness", "upload",
         "mechanism", "program", "clamp",
     }  # fmt: skip
-    before, cap_before = plot(page), best_cap(page)
+    before, cap_before = plot(page), read_best_cap(page)
     move_epsilon(page, 5)
     after = plot(page)
     moved = SLIDER_EPSILONS[SLIDER_EPSILONS.index(DEFAULT_EPSILON) + 5]
     assert epsilon(page) == moved
-    assert best_cap(page) != cap_before
+    assert read_best_cap(page) != cap_before
     assert after["traces"]["Total, bounded rows"] != before["traces"]["Total, bounded rows"]
     assert after["traces"]["Best bound"] != before["traces"]["Best bound"]
     assert after["x"] == before["x"]  # That of errors ends where its curves end.
@@ -180,7 +180,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     problem = mean.private_counts.PrivateCountsProblem(
         histogram, moved, 100.0, 2500.0, target=mean.Target.TABLE, user_share=0.2
     )
-    assert best_cap(page) == wording.counted(mean.best_cap(problem).max_contributions, "row")
+    assert read_best_cap(page) == format_count(mean.read_best_cap(problem).max_contributions, "row")
 
     press(page.get_by_role("tab", name="Downloads"))
     with page.expect_download() as waiting:
@@ -189,7 +189,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     with Path(waiting.value.path()).open(newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     # No sum of rows divides these weights, as the counts are private: a user has all rows, or h of them.
-    threshold = mean.best_smooth(problem).threshold
+    threshold = mean.find_best_smooth(problem).threshold
     weights = mean.find_weight_growth(problem, threshold).compute_scaled_weights(
         threshold, [float(row["size"]) for row in rows]
     )
@@ -204,7 +204,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     )
     assert f"at ε = {moved:g}. " in sentences
     assert "computed with Sweet Spot" in sentences
-    assert best_cap(page) not in sentences, "the data are private"
+    assert read_best_cap(page) not in sentences, "the data are private"
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Works cited (BibTeX)").click()
     assert Path(waiting.value.path()).read_text(encoding="utf-8").startswith("@inproceedings{dwork2006,")
@@ -246,24 +246,34 @@ def test_a_hostile_link_gives_sentences_and_no_address_to_click(page: Page, app_
 
 
 def everything_is_reached_by_the_keyboard(page: Page) -> None:
+    """The inputs come first, then the figure, then the answer."""
+    in_order = [
+        ".st-key-epsilon", ".st-key-mean-lower", ".st-key-mean-upper", ".st-key-mean_more",
+        ".st-key-mean_error", ".st-key-mean_card",
+    ]  # fmt: skip
     press(page.get_by_role("tab", name="Downloads"))
     page.evaluate("() => { document.activeElement.blur(); window.getSelection().removeAllRanges(); }")
     page.mouse.click(2, 2)
     page.evaluate(
-        """() => {
+        """(inOrder) => {
             window.reached = [];
+            window.met = [];
             window.note = () => {
                 let e = document.activeElement;
+                const place = inOrder.find(name => e.closest(name));
+                if (place && !met.includes(place)) met.push(place);
                 while (e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement;
                 reached.push((e.getAttribute('role') || e.tagName.toLowerCase()) + ' ' +
                     (e.getAttribute('aria-label') || e.innerText || e.value || ''));
             };
             document.addEventListener('focusin', note);
-        }"""
+        }""",
+        in_order,
     )
     for _ in range(120):
         page.keyboard.press("Tab")
     page.evaluate("document.removeEventListener('focusin', note)")
+    assert page.evaluate("met") == in_order
     reached = [" ".join(name.split()) for name in page.evaluate("reached")]
     everything = "\n".join(reached)
     for wanted_text in (
@@ -286,34 +296,15 @@ def everything_is_reached_by_the_keyboard(page: Page) -> None:
     expect(page.get_by_text("Searle, Casella and McCulloch").first).to_be_visible()
 
 
-def the_keyboard_meets_the_inputs_then_the_figure_then_the_answer(page: Page) -> None:
-    page.locator(".st-key-epsilon_slider").get_by_role("slider").focus()
-    wanted = [
-        ".st-key-epsilon", ".st-key-mean-lower", ".st-key-mean-upper", ".st-key-mean_more",
-        ".st-key-mean_error", ".st-key-mean_card",
-    ]  # fmt: skip
-    met: list[str] = []
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        value = page.evaluate(
-            "(wanted) => wanted.find(name => document.activeElement.closest(name)) ?? ''", wanted
-        )
-        if value and value not in met:
-            met.append(value)
-        if met == wanted:
-            break
-    assert met == wanted
-
-
 def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page: Page) -> None:
     """At the end ε is 0.5."""
-    best_cap_before = best_cap(page)
+    best_cap_before = read_best_cap(page)
     field = page.get_by_role("spinbutton", name="Highest value U")
     enter(field, "")
     expect(page.get_by_test_id("stAlert")).to_be_visible()
     assert field.input_value() == ""
     enter(field, "1")
-    assert best_cap(page) == best_cap_before
+    assert read_best_cap(page) == best_cap_before
     own = own_bound(page)
     for text in ("7", ""):
         enter(own, text)
@@ -353,7 +344,6 @@ def test_mean_is_copied_from_used_by_the_keyboard_cleared_typed_in_moved_and_rel
     page.locator(".st-key-mean_card").get_by_role("button", name="Copy").click()
     assert page.evaluate("navigator.clipboard.readText()") == text.split()[0].replace(",", "")
 
-    the_keyboard_meets_the_inputs_then_the_figure_then_the_answer(page)
     everything_is_reached_by_the_keyboard(page)
     what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page)
 

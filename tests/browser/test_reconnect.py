@@ -8,13 +8,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dpcore import mean
-from dpcore.common import wording
+from dpcore.common.wording import format_count
 from dpcore.data import samples
 from pages.shared.base import catalogue
 from tests.browser.browser import enter, press, settle
 from tests.browser.conftest import PATIENCE, Server
 from tests.browser.test_files import ONE, choose, open_panel
-from tests.browser.test_journeys import best_cap, epsilon, go_to, move_epsilon
+from tests.browser.test_journeys import epsilon, go_to, move_epsilon, read_best_cap
 
 # A page that was opened with it in place can have its line to Streamlit cut and mended.
 LINE = """(() => {
@@ -56,7 +56,7 @@ def a_deep_link_as_the_first_request_keeps_the_shell(page: Page, url: str) -> No
     assert epsilon(page) == 5.0
     expect(page.locator(".st-key-shell_data")).to_contain_text("Commits per author of Requests")
     problem = mean.MeanProblem(samples.load("requests-commits").histogram, 5.0, 1.0, 0.25)
-    assert best_cap(page) == wording.counted(mean.best_cap(problem).max_contributions, "row")
+    assert read_best_cap(page) == format_count(mean.read_best_cap(problem).max_contributions, "row")
 
 
 def an_upload_is_saved(page: Page, file: Path) -> None:

@@ -72,7 +72,7 @@ def test_the_bound_of_the_sample_events_is_dragged_and_their_curve_pinned(page: 
     page.goto(f"{app_url}/sum-and-count?link=1&data=shop-events&epsilon={DEFAULT_EPSILON:g}")
     settle(page)
     data = samples.load("shop-events")
-    rows = total.best_bound(
+    rows = total.find_best_choice(
         total.TotalProblem(Amounts.from_histogram(data.histogram), DEFAULT_EPSILON, is_integer=True)
     )
     card = page.locator(".st-key-total_card")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
-from dpcore.contributions import ContributionHistogram, log_spaced
+from dpcore.contributions import ContributionHistogram, build_log_grid
 
 COUNTS = st.lists(st.integers(1, 40), min_size=1, max_size=30)
 BOUNDS = st.lists(st.floats(0, 60), min_size=1, max_size=6)
@@ -35,11 +35,11 @@ def test_grouping(counts: list[int]) -> None:
 @given(COUNTS, BOUNDS)
 def test_sums_on_either_side_of_a_bound(counts: list[int], bounds: list[float]) -> None:
     h = ContributionHistogram.from_counts(counts)
-    kept_rows, pieces = h.kept_rows(bounds), h.compute_sums_at(bounds)
+    kept_rows, pieces = h.count_kept_rows(bounds), h.compute_sums_at(bounds)
     for k, b in enumerate(bounds):
         assert kept_rows[k] == pytest.approx(math.fsum(min(b, c) for c in counts), rel=1e-14)
         assert pieces.rows_at_or_below[k] == sum(c for c in counts if c <= b)
-        assert pieces.users_above[k] == sum(c > b for c in counts) == h.users_above(b)
+        assert pieces.users_above[k] == sum(c > b for c in counts) == h.count_users_above(b)
         assert pieces.inverse_above[k] == pytest.approx(math.fsum(1 / c for c in counts if c > b), rel=1e-14)
 
 
@@ -53,15 +53,15 @@ def test_pieces_at_sizes_are_pieces_of_sizes(counts: list[int]) -> None:
 def test_kept_rows_keeps_the_shape() -> None:
     h = ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1])
     # h = 2: 200 + 21 * 2; h = 5: 200 + 60 + 5; h = 10 and above: all 270; h = 0: none.
-    np.testing.assert_array_equal(h.kept_rows([[0, 2], [5, 10]]), [[0, 242], [265, 270]])
-    assert h.kept_rows(1e9) == 270
-    assert np.ndim(h.kept_rows(3)) == 0
+    np.testing.assert_array_equal(h.count_kept_rows([[0, 2], [5, 10]]), [[0, 242], [265, 270]])
+    assert h.count_kept_rows(1e9) == 270
+    assert np.ndim(h.count_kept_rows(3)) == 0
 
 
 @given(COUNTS)
 def test_summary(counts: list[int]) -> None:
     histogram = ContributionHistogram.from_counts(counts)
-    m, n, s = len(counts), sum(counts), histogram.summary()
+    m, n, s = len(counts), sum(counts), histogram.summarise()
     assert (histogram.num_users, histogram.num_rows, histogram.max_size) == (m, n, max(counts))
     assert s.median == np.median(counts)
     assert s.mean == pytest.approx(n / m)
@@ -78,7 +78,7 @@ def test_share_held_by_heaviest(counts: list[int], heads: int) -> None:
     h = ContributionHistogram.from_counts(counts)
     share = (heads - 0.5) / len(counts) if heads else 0.0  # taken as whole users, rounded up
     expected = sum(sorted(counts, reverse=True)[:heads]) / sum(counts)
-    assert h.share_held_by_heaviest(share) == pytest.approx(expected)
+    assert h.compute_heaviest_share(share) == pytest.approx(expected)
 
 
 def test_whole_percents_of_whole_hundreds_are_whole_users() -> None:
@@ -86,14 +86,14 @@ def test_whole_percents_of_whole_hundreds_are_whole_users() -> None:
     even = ContributionHistogram.from_counts(range(1, 101))
     for percent in range(101):
         expected = sum(range(101 - percent, 101)) / 5050
-        assert even.share_held_by_heaviest(percent / 100) == pytest.approx(expected, rel=1e-12)
+        assert even.compute_heaviest_share(percent / 100) == pytest.approx(expected, rel=1e-12)
 
 
 @given(COUNTS, st.sampled_from([0.0, 0.125, 0.25, 0.5, 0.75, 1.0]))
 def test_quantile(counts: list[int], share: float) -> None:
     h = ContributionHistogram.from_counts(counts)
     expected = min(s for s in counts if sum(c <= s for c in counts) >= share * len(counts))
-    assert h.quantile(share) == expected
+    assert h.find_quantile(share) == expected
 
 
 @given(COUNTS, st.randoms())
@@ -148,8 +148,8 @@ def test_largest_numbers_do_not_overflow() -> None:
     # 1e24 + 1e12 rows: five orders above int64.
     assert h.num_users == 2 * big
     assert h.num_rows == pytest.approx(float(big) ** 2 + big, rel=1e-15)
-    assert h.kept_rows(big / 2) == pytest.approx(big + big * big / 2, rel=1e-15)
-    s = h.summary()
+    assert h.count_kept_rows(big / 2) == pytest.approx(big + big * big / 2, rel=1e-15)
+    s = h.summarise()
     assert s.median == (1 + big) / 2
     assert s.gini == pytest.approx(0.5, rel=1e-11)
     assert s.top_percent_share == pytest.approx(0.02, rel=1e-9)
@@ -221,13 +221,13 @@ def test_users_of_one_size_that_add_up_too_far() -> None:
 
 
 def test_log_spaced_has_its_ends_and_extras() -> None:
-    grid = log_spaced(1, 1000, 4, extra_points=[37.5, 5000, 0.5])
+    grid = build_log_grid(1, 1000, 4, extra_points=[37.5, 5000, 0.5])
     np.testing.assert_allclose(grid, [1, 10, 37.5, 100, 1000])
     assert (grid[0], grid[-1]) == (1, 1000)
-    assert log_spaced(3, 3, 50).tolist() == [3]
+    assert build_log_grid(3, 3, 50).tolist() == [3]
 
 
 def test_the_heaviest_are_told_by_their_sizes():
-    assert ContributionHistogram(sizes=[1, 4, 9], users=[5, 2, 1]).heaviest_sizes(2).tolist() == [9, 4]
-    assert ContributionHistogram([3], [2]).heaviest_sizes(10).tolist() == [3, 3]
-    assert ContributionHistogram([2, 3], [1, 10**12]).heaviest_sizes(3).tolist() == [3, 3, 3]
+    assert ContributionHistogram(sizes=[1, 4, 9], users=[5, 2, 1]).list_heaviest_sizes(2).tolist() == [9, 4]
+    assert ContributionHistogram([3], [2]).list_heaviest_sizes(10).tolist() == [3, 3]
+    assert ContributionHistogram([2, 3], [1, 10**12]).list_heaviest_sizes(3).tolist() == [3, 3, 3]

@@ -104,7 +104,17 @@ def call_and_compare(call, kind, settings):
 
 
 @pytest.mark.long_for(
-    "rating_weights", "plan_bounds", "training_bound", "examples_bound", "group_bounds", "quantile_bound"
+    "rating_weights",
+    "plan_bounds",
+    "training_bound",
+    "examples_bound",
+    "group_bounds",
+    "quantile_bound",
+    "variance_bound",
+    "private_bound",
+    "owners",
+    "regression_weights",
+    "sum_bound",
 )
 @pytest.mark.parametrize("call", questions.QUESTIONS)
 def test_no_call_changes_its_input(call):

@@ -539,6 +539,7 @@ def written_forms(answer: Reply, library: str) -> dict[str, str]:
     return programs
 
 
+@pytest.mark.long_for("examples_bound", "training_bound")
 @pytest.mark.parametrize("call", questions.QUESTIONS)
 def test_a_request_for_code_gives_the_nearest_form_or_names_what_has_it(call: str) -> None:
     """Of every question and library: the first form that there is, with a comment where it is not the first of all."""

@@ -13,7 +13,7 @@ from dpcore.code import Quantity, write
 from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
-from tests.dpcore.code.choices import make_choice
+from tests.dpcore.code.specs import make_spec
 from tests.libraries import truth
 
 RUNS, MAX_GROUPS = 50, 3
@@ -27,7 +27,7 @@ def check_stated_error(library: Program, noise: NoiseKind, capsys: pytest.Captur
     standard error of 2.5 % with Laplace and 1.6 % with Gaussian noise, which is most of the error. 15 % is 6 of them.
     """
     delta = 1e-6 if noise is NoiseKind.GAUSSIAN else None
-    choice = make_choice(Quantity.GROUP_COUNTS, max_groups=MAX_GROUPS, epsilon=0.05, noise=noise, delta=delta)
+    choice = make_spec(Quantity.GROUP_COUNTS, max_groups=MAX_GROUPS, epsilon=0.05, noise=noise, delta=delta)
     stated_noise = find_release_noise(choice, library)
     assert stated_noise is not None
     num_users = {group: sum(group in user for user in truth.USERS) for group in truth.GROUPS}

@@ -21,7 +21,7 @@ from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.common.programs import Program, find_exact_sigma
 from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities
 from tests.dpcore.code import audit, files, together, unreadable
-from tests.dpcore.code.choices import CHOICE_BY_NAME, make_choice, run_program
+from tests.dpcore.code.specs import SPEC_BY_NAME, make_spec, run_program
 from tests.libraries import audits, errors_of_runs, truth
 
 
@@ -44,7 +44,7 @@ def test_rows_are_counted_in_the_bins_of_the_page() -> None:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", ["sum", "count", "mean, cap", "means per group"])
 def test_parameters_are_what_the_program_passes(name: str) -> None:
-    choice = CHOICE_BY_NAME[name]
+    choice = SPEC_BY_NAME[name]
     passed = run_program(choice, Program.PIPELINEDP)["params"]
     found = read_parameters(write(choice, Program.PIPELINEDP).text, "pipelinedp")["AggregateParams"]
     assert passed.noise_kind.name == found.pop("noise_kind")
@@ -147,7 +147,7 @@ def test_groups_are_selected_by_the_rule_of_the_page(
     monkeypatch.setattr(dp_engine, "_create_partition_selector", record)
     delta = 1e-6 if noise is NoiseKind.GAUSSIAN else None
     selection = GroupSelection(rule, 1.0, 1e-6, 5)
-    choice = make_choice(Quantity.GROUP_COUNTS, max_groups=3, selection=selection, noise=noise, delta=delta)
+    choice = make_spec(Quantity.GROUP_COUNTS, max_groups=3, selection=selection, noise=noise, delta=delta)
     names = run_program(choice, Program.PIPELINEDP)
     drawn = [selectors[-1].probability_of_keep(users) for users in range(500)]
     page = compute_keep_probabilities(SELECTED[rule], 1.0, 1e-6, 3, 499, min_users=5)

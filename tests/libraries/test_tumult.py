@@ -20,7 +20,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities, find_whole_threshold
 from tests.dpcore.code import audit, files, together, unreadable
-from tests.dpcore.code.choices import CHOICE_BY_NAME, make_choice, run_program
+from tests.dpcore.code.specs import SPEC_BY_NAME, make_spec, run_program
 from tests.libraries import audits, errors_of_runs, truth
 
 
@@ -78,7 +78,7 @@ def test_groups_are_selected_by_the_rule_of_the_page(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(measurement, "call", record)
     path = tmp_path / "selected.csv"
-    choice = make_choice(Quantity.GROUP_ROWS, max_groups=3, max_rows=2, file=str(path), epsilon=3.0)
+    choice = make_spec(Quantity.GROUP_ROWS, max_groups=3, max_rows=2, file=str(path), epsilon=3.0)
     choice = replace(choice, selection=GroupSelection(LAPLACE, 3.0, 1e-6), disclosure=Disclosure.PRIVATE)
     rows = [
         f"u{user},{group}" for user in range(120) for group in ("a", "b'", "c") if group != "c" or user < 2
@@ -181,7 +181,7 @@ def silenced(run: audit.Run) -> Iterator[None]:
 def test_parameters_have_the_names_of_the_library(name: str) -> None:
     import tmlt.analytics
 
-    choice = CHOICE_BY_NAME[name]
+    choice = SPEC_BY_NAME[name]
     found = read_parameters(write(choice, Program.TUMULT).text, "tumult")
     queries = {key: found.pop(key) for key in [*found] if not hasattr(tmlt.analytics, key)}
     objects = {key: getattr(tmlt.analytics, key)(**arguments) for key, arguments in found.items()}

@@ -27,7 +27,7 @@ from dpcore.code import Quantity, ReleasePlan, ReleaseSpec, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
 from tests.dpcore.code import together
-from tests.dpcore.code.choices import CHOICE_BY_NAME
+from tests.dpcore.code.specs import SPEC_BY_NAME
 
 EVENTS = Path(__file__).resolve().parents[2] / "sample_data" / "shop_events.csv"
 COPIES = 25
@@ -40,9 +40,9 @@ NOBODY_PER_GROUP = {"max_groups": 32, "max_rows": 25, "max_total": 1300.0}
 
 # Weights that follow a share of 0.35 of the variance between users: min(h, s (a + b / (1 + 0.35 (s - 1)))).
 _GROWN = {"weight_of_rows": 0.4, "weight_of_users": 5.0, "user_share": 0.35}
-CHOICES = CHOICE_BY_NAME | {
+CHOICES = SPEC_BY_NAME | {
     name.replace("smooth", "smooth by rho"): replace(choice, **_GROWN)
-    for name, choice in CHOICE_BY_NAME.items()
+    for name, choice in SPEC_BY_NAME.items()
     if name.startswith("mean, smooth")
 }
 

@@ -39,7 +39,7 @@ def few_subsamples() -> Iterator[None]:
 FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 
-def first_runs(table: experiment.Table, **options: Any) -> experiment.Table:
+def first_runs(table: experiment.RunTable, **options: Any) -> experiment.RunTable:
     """Do as `experiment.fill_table`, until there is a first curve."""
     if options.get("on_update") is None or "should_stop" not in options:
         return FILL(table, **options)

@@ -14,7 +14,9 @@ from dpcore.data.samples import TwoGroups
 
 def example_2(g: int) -> mean.MeanProblem:
     """g users with 1 row, g users with g rows, sigma = 1, B / eps = sqrt(g / 2)."""
-    histogram = ContributionHistogram(sizes=[1], users=[2]) if g == 1 else TwoGroups(g, 1, g, g).histogram()
+    histogram = (
+        ContributionHistogram(sizes=[1], users=[2]) if g == 1 else TwoGroups(g, 1, g, g).build_histogram()
+    )
     return mean.MeanProblem(histogram, epsilon=1.0, value_bound=math.sqrt(g / 2), value_variance=1.0)
 
 
@@ -22,11 +24,11 @@ def example_2(g: int) -> mean.MeanProblem:
 def test_theorem_2(g: int) -> None:
     problem = example_2(g)
     printed_smooth, printed_capped = Fraction(2 * g + 1, 4 * g * g), Fraction(3, 4 * g)
-    assert mean.smooth_variance(problem, 1) == pytest.approx(float(printed_smooth), rel=1e-13)
-    assert mean.capped_variance(problem, 1) == pytest.approx(float(printed_capped), rel=1e-13)
+    assert mean.compute_smooth_variance(problem, 1) == pytest.approx(float(printed_smooth), rel=1e-13)
+    assert mean.compute_capped_variance(problem, 1) == pytest.approx(float(printed_capped), rel=1e-13)
     # "At least 3/(4g)": attained at h = 1. "Less than (2g + 1)/(4g^2)": the proof says at most, and it is
     # equality, since at h = 1 the optimality condition g h - sum (1 - h/s)_+ = g - (g - 1) is above 0.
-    smooth, cap = mean.best_smooth(problem), mean.best_cap(problem)
+    smooth, cap = mean.find_best_smooth(problem), mean.find_best_cap(problem)
     assert (smooth.threshold, cap.max_contributions) == (1, 1)
     assert smooth.squared_error == pytest.approx(float(printed_smooth), rel=1e-13)
     assert cap.squared_error == pytest.approx(float(printed_capped), rel=1e-13)
@@ -39,7 +41,9 @@ def test_theorem_2_ratio_converges_to_three_halves() -> None:
     ratios = []
     for g in (1, 10, 100, 10**6):
         problem = example_2(g)
-        ratios.append(mean.best_cap(problem).squared_error / mean.best_smooth(problem).squared_error)
+        ratios.append(
+            mean.find_best_cap(problem).squared_error / mean.find_best_smooth(problem).squared_error
+        )
         assert ratios[-1] == pytest.approx(3 * g / (2 * g + 1), rel=1e-12)
     assert ratios == sorted(ratios)
     assert ratios[-1] == pytest.approx(3 / 2, rel=1e-6)
@@ -54,5 +58,5 @@ def test_theorem_3_factor_four_is_never_reached(seed: int) -> None:
         sizes = np.unique(rng.integers(1, 10 ** rng.integers(1, 6), size=rng.integers(1, 8)))
         users = rng.integers(1, 1000, size=sizes.size)
         problem = mean.MeanProblem(ContributionHistogram(sizes, users), 10 ** rng.uniform(-3, 3), 1.0, 0.25)
-        ratio = mean.best_cap(problem).squared_error / mean.best_smooth(problem).squared_error
+        ratio = mean.find_best_cap(problem).squared_error / mean.find_best_smooth(problem).squared_error
         assert 1 - 1e-12 <= ratio <= 4

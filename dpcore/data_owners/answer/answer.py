@@ -10,9 +10,9 @@ from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.answer.section import Label, Link, Note, Parts, Sections, Table
 from dpcore.code.forms import OfferedPrograms, build_forms, list_data_fields
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.common.strict_json import finite_or_none
+from dpcore.common.wording import describe_change, format_count, format_entered, format_number, format_percent
 from dpcore.data_owners import bounds
 from dpcore.data_owners.answer import plots
 from dpcore.data_owners.answer.solution import OwnersSolution, solve, tabulate_bounds
@@ -45,12 +45,12 @@ def write_needed_owners(solution: OwnersSolution) -> str:
     parameters = solution.parameters
     bound_constants = (parameters.alone_constant, parameters.sampling_constant, parameters.privacy_constant)
     shown_constants = bound_constants if len({*bound_constants}) > 1 else bound_constants[:1]
-    constants_phrase = ", ".join(wording.entered(constant) for constant in shown_constants)
-    records_phrase = wording.counted(float(solution.collaboration.records), "record")
+    constants_phrase = ", ".join(format_entered(constant) for constant in shown_constants)
+    records_phrase = format_count(float(solution.collaboration.records), "record")
     records_phrase += " on average" if solution.is_of_data else " each"
     needed_clause = f"sharing never pays for owners of {records_phrase}"
     if solution.owners_needed_joint is not None:
-        owners_phrase = wording.counted(solution.owners_needed_joint, "owner")
+        owners_phrase = format_count(solution.owners_needed_joint, "owner")
         needed_clause = f"{owners_phrase} of {records_phrase} must join before sharing pays"
     return f"By these bounds (constants {constants_phrase}), {needed_clause}."
 
@@ -58,11 +58,11 @@ def write_needed_owners(solution: OwnersSolution) -> str:
 def write_headline(solution: OwnersSolution) -> str:
     """Write one sentence: whether to join, and how many records of each owner to keep if a whole owner is protected."""
     num_owners = float(solution.collaboration.owners)
-    owners_phrase = wording.counted(num_owners, "owner")
+    owners_phrase = format_count(num_owners, "owner")
     if num_owners == 1.0:
         return "One owner has nobody to join."
     if solution.cap_choice is not None:
-        records_phrase = wording.counted(solution.cap_choice.cap, "record")
+        records_phrase = format_count(solution.cap_choice.cap, "record")
         if solution.regime is Regime.ALONE:
             return f"Train alone; if owners join, keep at most {records_phrase} of each."
         return f"Join, and keep at most {records_phrase} of each owner."
@@ -78,7 +78,7 @@ def write_headline(solution: OwnersSolution) -> str:
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
     """Build the answer's numbers: owners needed, bound, least ε at which joining is better, best cap if any."""
     joint_count, full_count = (
-        "none suffice" if num_owners is None else wording.number(num_owners)
+        "none suffice" if num_owners is None else format_number(num_owners)
         for num_owners in (solution.owners_needed_joint, solution.owners_needed_full)
     )
     numbers = [
@@ -87,22 +87,22 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
         ),
         Number(
             "Excess loss, at most",
-            wording.number(solution.bound_joint),
-            f"together, {wording.number(solution.bound_alone)} alone",
+            format_number(solution.bound_joint),
+            f"together, {format_number(solution.bound_alone)} alone",
             "How much the models' average loss may exceed the least possible one. It gives the order, not the size.",
             solution.bound_joint,
         ),
     ]
     if (cap_choice := solution.cap_choice) is not None:
-        records_text, cap = wording.counted(cap_choice.cap, "record"), cap_choice.cap
+        records_text, cap = format_count(cap_choice.cap, "record"), cap_choice.cap
         cap_entry = Number("Best bound on records", records_text, "per owner", "", cap, "records per owner")
         numbers = [cap_entry, *reversed(numbers)]
     return (
         *numbers,
         Number(
             "ε from which joining pays",
-            wording.number(solution.joint_paying_epsilon),
-            f"({wording.number(solution.full_paying_epsilon)} with full privacy)",
+            format_number(solution.joint_paying_epsilon),
+            f"({format_number(solution.full_paying_epsilon)} with full privacy)",
             value=solution.joint_paying_epsilon,
             key="epsilon_star",
         ),
@@ -135,9 +135,9 @@ def describe_paying_records(solution: OwnersSolution) -> str:
         largest_records = float(bounds.find_records_limit(collaboration, ProtectedPart.JOINT))
         if not math.isfinite(largest_records):
             return "with any number of records each."
-        return f"up to {wording.counted(max(math.floor(largest_records), 0), 'record')} each."
+        return f"up to {format_count(max(math.floor(largest_records), 0), 'record')} each."
     least_records = math.ceil(float(bounds.find_records_star(collaboration, ProtectedPart.JOINT)))
-    return f"from {wording.counted(max(least_records, 1), 'record')} each."
+    return f"from {format_count(max(least_records, 1), 'record')} each."
 
 
 def build_facts(solution: OwnersSolution) -> dict[str, str]:
@@ -145,8 +145,8 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
     parameters, cap_choice = solution.parameters, solution.cap_choice
     facts = {
         "What full privacy would cost": (
-            f"a bound of {wording.number(solution.bound_full)}, "
-            f"{wording.change(solution.bound_full, solution.bound_joint)}."
+            f"a bound of {format_number(solution.bound_full)}, "
+            f"{describe_change(solution.bound_full, solution.bound_joint)}."
             if solution.has_personal_part
             else "the same as joint privacy: there is no personal part."
         )
@@ -158,13 +158,13 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
     if solution.gaining_limit_and_count is not None:
         record_limit, num_gaining_owners = solution.gaining_limit_and_count
         facts["Who gains by joining"] = (
-            f"{wording.counted(num_gaining_owners, 'owner')} with fewer than {wording.number(record_limit)} "
+            f"{format_count(num_gaining_owners, 'owner')} with fewer than {format_number(record_limit)} "
             "records. The joint bound holds for the average owner, not for each."
         )
     if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap_choice is not None:
-        own_bound_name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
+        own_bound_name = f"Your bound on records, {format_count(parameters.own_bound, 'record')}"
         own_and_best_bounds = solution.bound_at_own_cap, cap_choice.joint_bound
-        facts[own_bound_name] = standard.compare_own_bound("bound", *own_and_best_bounds, wording.number)
+        facts[own_bound_name] = standard.compare_own_bound("bound", *own_and_best_bounds, format_number)
     return facts
 
 
@@ -172,10 +172,10 @@ def write_measured_accuracy(personal_part: PersonalPart) -> str:
     """Write the accuracy that the paper measured with this personal part, and what the bounds do not see."""
     accuracy, without_part = (ACCURACY_2_BY_PART[part] for part in (personal_part, PersonalPart.NOTHING))
     if personal_part is PersonalPart.NOTHING:
-        return f"on MNIST its network was right for {wording.percent(accuracy)} with nothing personal (table 2, ε = 1)."
+        return f"on MNIST its network was right for {format_percent(accuracy)} with nothing personal (table 2, ε = 1)."
     return (
-        f"on MNIST its network was right for {wording.percent(accuracy)} with this part personal, for "
-        f"{wording.percent(without_part)} with nothing personal (table 2, ε = 1). The bounds count parameters and do "
+        f"on MNIST its network was right for {format_percent(accuracy)} with this part personal, for "
+        f"{format_percent(without_part)} with nothing personal (table 2, ε = 1). The bounds count parameters and do "
         "not see which layer comes first."
     )
 
@@ -183,32 +183,32 @@ def write_measured_accuracy(personal_part: PersonalPart) -> str:
 def summarise_owners(solution: OwnersSolution) -> tuple[Line, ...]:
     """Return two lines for a report: the entered numbers of owners and of records per owner."""
     return (
-        Line("Owners", wording.number(solution.parameters.owners), solution.disclosure),
-        Line("Records per owner", wording.number(solution.parameters.records), solution.disclosure),
+        Line("Owners", format_number(solution.parameters.owners), solution.disclosure),
+        Line("Records per owner", format_number(solution.parameters.records), solution.disclosure),
     )
 
 
 def write_methods(solution: OwnersSolution) -> Methods:
     """Write the methods text: the comparison of the bounds, and the cap per owner where there is one."""
     parameters, collaboration = solution.parameters, solution.collaboration
-    owners_phrase = wording.counted(float(collaboration.owners), "owner")
-    records_phrase = wording.counted(float(collaboration.records), "record")
+    owners_phrase = format_count(float(collaboration.owners), "owner")
+    records_phrase = format_count(float(collaboration.records), "record")
     average_phrase = " on average" if solution.is_of_data else ""
     regime_clause = plots.CLAUSE_BY_REGIME[solution.regime]
     comparison_sentences = f"For {owners_phrase} with {records_phrase} each{average_phrase}, {regime_clause}."
     if solution.cap_choice is not None:
-        cap_phrase = wording.counted(solution.cap_choice.cap, "record")
+        cap_phrase = format_count(solution.cap_choice.cap, "record")
         comparison_sentences += f" At most {cap_phrase} of each owner were used."
     return Methods(
         guarantee_text="Training together was to satisfy joint differential privacy at ε = "
-        f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
+        f"{format_entered(parameters.epsilon)} and δ = {format_entered(parameters.delta)}. Two data sets are "
         f"neighbours if {CLAUSE_BY_UNIT[parameters.unit]}.",
         procedure=comparison_sentences,
         public_procedure="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
         rule_sentence="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden "
-        f"constants {wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
-        f"{wording.entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
+        f"constants {format_entered(parameters.alone_constant)}, {format_entered(parameters.sampling_constant)} and "
+        f"{format_entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
         subject_phrase="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )
@@ -220,7 +220,7 @@ def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> Offered
         return None
     data_fields = list_data_fields(dataset) | {"neighbours": Neighbours.REPLACE_USER}
     cap = solution.cap_choice.cap
-    program_form = f"Cap per owner, {wording.counted(cap, 'record')}", Quantity.MODEL, {"max_rows": cap}
+    program_form = f"Cap per owner, {format_count(cap, 'record')}", Quantity.MODEL, {"max_rows": cap}
     return build_forms(solution.parameters.epsilon, data_fields, [program_form])
 
 

@@ -12,9 +12,16 @@ import numpy.typing as npt
 from dpcore.answer import Axis, Bars, Border, Column, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
 from dpcore.answer.answer import Answer
 from dpcore.answer.plot import names_axis, share_axis
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.common.wording import (
+    capitalise,
+    format_count,
+    format_digits,
+    format_entered,
+    format_number,
+    format_percent,
+)
+from dpcore.contributions import FloatArray, build_log_grid
 from dpcore.data_owners import regimes
 from dpcore.data_owners.answer.solution import BOUND_FUNCTION_BY_SETTING, OwnersSolution
 from dpcore.data_owners.bounds import Unit
@@ -62,7 +69,7 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         "not_covered": regime_map.uncovered_mask[file_slices].ravel().astype(int),
     }
     point_phrase = " and ".join(
-        f"{map_axis.label} = {wording.number(solution.get_coordinate(map_axis))}"
+        f"{map_axis.label} = {format_number(solution.get_coordinate(map_axis))}"
         for map_axis in (regime_map.x_axis, regime_map.y_axis)
     )
     has_equal_gains = np.array_equal(joint_gains, full_gains, equal_nan=True)
@@ -100,7 +107,7 @@ def _mark_person(solution: OwnersSolution) -> Mark:
     x, y = (float(np.clip(coordinate_by_axis[map_axis], *RANGE_BY_AXIS[map_axis])) for map_axis in map_axes)
     if [x, y] == list(coordinate_by_axis.values()):
         return Mark("You", x, y, Style.ENTERED, "square", label="You")
-    hover_lines = (f"{map_axis.label}: {wording.number(c)}" for map_axis, c in coordinate_by_axis.items())
+    hover_lines = (f"{map_axis.label}: {format_number(c)}" for map_axis, c in coordinate_by_axis.items())
     hover_text = "<br>".join(("In fact:", *hover_lines))
     return Mark("You (outside the map)", x, y, Style.ENTERED, "square-open", hover_text=hover_text)
 
@@ -142,7 +149,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     histogram, cap_choice = dataset.histogram, solution.cap_choice
     largest_size = max(float(histogram.max_size), 2.0)
     marked_caps = [] if cap_choice is None else [float(cap_choice.cap)]
-    spaced_caps = np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra_points=marked_caps))
+    spaced_caps = np.rint(build_log_grid(1.0, largest_size, CURVE_POINTS, extra_points=marked_caps))
     caps = np.unique(np.clip(spaced_caps, 1, largest_size))
     collaboration = solution.parameters.build_collaboration()
     sampling_parts, privacy_parts = regimes.split_bound(histogram, caps, collaboration)
@@ -157,9 +164,9 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     ]
     if cap_choice is not None:
         items.append(Mark("Best bound on records", cap_choice.cap, cap_choice.joint_bound, Style.SMOOTH))
-        description = f"The bound is smallest at {wording.counted(cap_choice.cap, 'record')} per owner."
+        description = f"The bound is smallest at {format_count(cap_choice.cap, 'record')} per owner."
     unit, axis_title, cap_limits = "records per owner", "Cap τ, records per owner", (1.0, largest_size)
-    kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
+    kept_records = np.asarray(histogram.count_kept_rows(caps), dtype=np.float64)
     return Plot(
         "owners-cap",
         "Records kept of each owner",
@@ -190,8 +197,8 @@ def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
             lines.append((form_name, form.value, form, 0))
             continue
         for epsilon_index, epsilon in enumerate(result.study.epsilons):
-            column_name = f"{form.value}_epsilon_{wording.digits(epsilon)}"
-            lines.append((f"{form_name}, ε = {wording.entered(epsilon)}", column_name, form, epsilon_index))
+            column_name = f"{form.value}_epsilon_{format_digits(epsilon)}"
+            lines.append((f"{form_name}, ε = {format_entered(epsilon)}", column_name, form, epsilon_index))
     return lines
 
 
@@ -242,7 +249,7 @@ def plot_accuracy(
             items.append(Curve(line_name, columns["owners"], mean_accuracies, line_style, **item_options))
     lowest_tick = max(math.floor(10.0 * smallest_mean - 0.3) / 10.0, 0.0)
     owner_limits = min(owner_numbers) / 1.15, max(owner_numbers) * 1.15
-    owner_ticks = tuple((n, wording.number(n)) for n in owner_numbers)
+    owner_ticks = tuple((n, format_number(n)) for n in owner_numbers)
     x_axis = Axis("owners, n", "", owner_limits, number_format=",", named_ticks=owner_ticks)
     y_axis = share_axis("test accuracy", (lowest_tick, 1.0), number_format=".1%")
     if len(owner_numbers) == 1:
@@ -305,17 +312,17 @@ def write_settings(result: StudyResult) -> str:
     """Write sentences on how the models were trained and tested, and the ε if a unit is replaced."""
     study, training_options = result.study, result.study.training_options
     replaced_epsilon_clauses = [
-        f"ε = {wording.entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
+        f"ε = {format_entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
         for epsilon in study.epsilons
     ]
     return (
-        f"{wording.number(result.num_records)} training and {wording.number(result.num_tests)} test records; "
-        f"{wording.number(result.num_parameters)} shared, as many personal parameters. Full privacy is W, joint W with "
-        f"V, alone V. {wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {training_options.steps} "
-        f"full-batch steps, gradients clipped to {wording.entered(training_options.clip)}, both chosen on other "
+        f"{format_number(result.num_records)} training and {format_number(result.num_tests)} test records; "
+        f"{format_number(result.num_parameters)} shared, as many personal parameters. Full privacy is W, joint W with "
+        f"V, alone V. {format_count(len(study.seeds), 'run')}; whiskers show the extremes. {training_options.steps} "
+        f"full-batch steps, gradients clipped to {format_entered(training_options.clip)}, both chosen on other "
         "seeds. ε is for a unit whose records are zeroed, while the numbers of records and units are public. For a "
         f"unit that is replaced, as in the bounds, {' and '.join(replaced_epsilon_clauses)} at δ = "
-        f"{wording.entered(study.delta)}."
+        f"{format_entered(study.delta)}."
     )
 
 
@@ -347,15 +354,15 @@ class TrainingCard:
     def card(self) -> Answer:
         """Build an answer without numbers: what was trained, and how often joint privacy is the more accurate form."""
         study, share_done = self.result.study, self.result.share_done
-        epsilons_text = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
-        owners_text = ", ".join(wording.number(n) for n in study.numbers_of_owners)
-        stop_sentence = "" if share_done == 1.0 else f" It was stopped after {wording.percent(share_done)}."
-        unit_text = wording.capital(NAME_BY_UNIT[study.unit])
+        epsilons_text = ", ".join(format_entered(epsilon) for epsilon in study.epsilons)
+        owners_text = ", ".join(format_number(n) for n in study.numbers_of_owners)
+        stop_sentence = "" if share_done == 1.0 else f" It was stopped after {format_percent(share_done)}."
+        unit_text = capitalise(NAME_BY_UNIT[study.unit])
         if study.unit is Unit.USER:
-            unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
+            unit_text += f" ({format_count(study.records_per_user, 'record')})"
         return Answer(
             headline=f"Trained on {self.result.records_name} for n = {owners_text} owners at ε = {epsilons_text}.",
-            detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_sentence} "
+            detail=f"{unit_text} is protected, at δ = {format_entered(study.delta)}.{stop_sentence} "
             f"{write_settings(self.result)} The script does not train.",
             numbers=(),
             facts=write_directions(self.result, self.has_paper),

@@ -11,9 +11,9 @@ from functools import partial
 import numpy as np
 
 from dpcore.answer.against import MAX_CACHED_EPSILONS, BoundComparison, MethodComparison
-from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.wording import capitalise, format_number
 from dpcore.contributions import FloatArray
 from dpcore.data_owners import bounds, regimes
 from dpcore.data_owners.bounds import (
@@ -222,13 +222,13 @@ def _compare_settings(collaboration: Collaboration, provenance: Provenance) -> M
     if collaboration.personal == 0.0:
         crossing_epsilon_by_name = {"joint or full privacy": crossing_epsilon_by_name["joint privacy"]}
     crossings_phrase = " and ".join(
-        f"with {part_name} above ε = {wording.number(epsilon)}"
+        f"with {part_name} above ε = {format_number(epsilon)}"
         if math.isfinite(epsilon)
         else f"with {part_name} at no ε"
         for part_name, epsilon in crossing_epsilon_by_name.items()
     )
     crossing_marks = sorted(
-        (epsilon, f"{wording.capital(part_name)} begins to pay")
+        (epsilon, f"{capitalise(part_name)} begins to pay")
         for part_name, epsilon in crossing_epsilon_by_name.items()
         if math.isfinite(epsilon)
     )

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from dpcore.answer import section
 from dpcore.answer.answer import Answer, Number, add_json_writer
 from dpcore.answer.plot import Axis, Band, Column, Curve, Item, Mark, Plot, Style, share_axis
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.text_fields import to_fields
+from dpcore.common.wording import PERCENT, capitalise, describe_change, format_count, format_number
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import owners
@@ -44,14 +44,14 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     items: list[Item] = [*_make_curves(solution, "error")]
     smallest_bound, largest_bound = solution.comparison.find_near_optimal()
     if smallest_bound < largest_bound:
-        items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", smallest_bound, largest_bound))
+        items.insert(0, Band(f"Within 5{PERCENT} of the best", smallest_bound, largest_bound))
     items.append(Mark("Best bound", candidate.bound, candidate.error, STYLE_BY_SAMPLING[candidate.sampling]))
     if own_candidate is not None:
         items.append(Mark("Your bound", own_candidate.bound, own_candidate.error, Style.ENTERED, "square"))
     return Plot(
         "examples-error",
         "Estimated error over examples per user",
-        f"The error is least at {wording.counted(candidate.bound, 'example')} per user "
+        f"The error is least at {format_count(candidate.bound, 'example')} per user "
         f"({words.PHRASE_BY_SAMPLING[candidate.sampling]}). Shaded: from diverse to alike examples.",
         _make_bound_axis(solution),
         Axis("estimated error", "share of a gradient's norm"),
@@ -122,7 +122,7 @@ def _make_curves(
             shade_options[end_option] = _make_column(changed_candidates, attribute_name, end_column_name)
         attribute_curves.append(
             Curve(
-                wording.capital(words.PHRASE_BY_SAMPLING[sampling]),
+                capitalise(words.PHRASE_BY_SAMPLING[sampling]),
                 _make_column(candidates, "bound"),
                 _make_column(candidates, attribute_name, column_name),
                 STYLE_BY_SAMPLING[sampling],
@@ -164,23 +164,23 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
     If at least B are kept, also two noise multipliers.
     """
     num_kept, max_records = selection.num_kept, selection.max_records
-    all_records_text = f"of {wording.number(selection.ownership.num_records)}"
-    max_text = wording.number(max_records)
+    all_records_text = f"of {format_number(selection.ownership.num_records)}"
+    max_text = format_number(max_records)
     record_numbers = [
-        Number("Records kept", wording.number(num_kept), all_records_text, value=num_kept),
+        Number("Records kept", format_number(num_kept), all_records_text, value=num_kept),
         Number("No choice keeps more than", max_text, "proved", PROOF_HELP, max_records, key="at_most"),
     ]
     if parameters.batch_size <= num_kept:
         rate = min(float(f"{parameters.batch_size / num_kept:.3g}"), 1.0)
         arguments = selection.bound, rate, parameters.epsilon, parameters.delta, parameters.steps
         zeroed_multiplier, replaced_multiplier = (bound_multiplier(*arguments, r) for r in (False, True))
-        zeroed_text, rate_text = f"at most {zeroed_multiplier:.4g}", f"drawn at rate {wording.number(rate)}"
+        zeroed_text, rate_text = f"at most {zeroed_multiplier:.4g}", f"drawn at rate {format_number(rate)}"
         record_numbers += [
             Number("Noise multiplier, contents zeroed", zeroed_text, rate_text, value=zeroed_multiplier),
             Number(
                 "Noise multiplier, contents replaced",
                 f"at most {replaced_multiplier:.4g}",
-                wording.change(replaced_multiplier, zeroed_multiplier),
+                describe_change(replaced_multiplier, zeroed_multiplier),
                 "Replacing can turn a gradient around.",
                 replaced_multiplier,
             ),

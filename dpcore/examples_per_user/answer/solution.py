@@ -9,9 +9,9 @@ from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import Number
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.code.forms import OfferedPrograms
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance, format_rounded_up, write_file_name
 from dpcore.common.progress import Stage
+from dpcore.common.wording import describe_change, format_count, format_entered, format_number, format_percent
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user.candidates import (
@@ -120,7 +120,7 @@ PHRASE_BY_SAMPLING = {Sampling.EXAMPLES: "sample examples", Sampling.USERS: "sam
 
 def write_headline(solution: ExamplesSolution) -> str:
     """Write one sentence: whether to draw users or examples, and how many examples of each user to keep."""
-    examples_text = wording.counted(solution.best_candidate.bound, "example")
+    examples_text = format_count(solution.best_candidate.bound, "example")
     if solution.best_candidate.sampling is Sampling.USERS:
         return f"Sample users, and average the gradients of at most {examples_text} per user."
     return f"Keep at most {examples_text} per user, and sample examples, not users."
@@ -132,7 +132,7 @@ def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
     if too_small_bounds := solution.comparison.too_small_bounds:
         too_small_text = f"G = {too_small_bounds[0]}"
         if len(too_small_bounds) > 1:
-            too_small_text = f"G from {too_small_bounds[0]} to {wording.number(too_small_bounds[-1])}"
+            too_small_text = f"G from {too_small_bounds[0]} to {format_number(too_small_bounds[-1])}"
         detail_sentences.append(f"**{too_small_text}** {TOO_SMALL_CLAUSE}")
     if solution.parameters.delta * solution.histogram.num_users > 1.0:
         detail_sentences.append("**δ is above 1 over the number of users**: a release may reveal one user.")
@@ -147,7 +147,7 @@ def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
 def _format_multiplier(candidate: Candidate) -> str:
     """Format the noise multiplier, rounded up; with "at most" if it is an upper bound."""
     multiplier_prefix = "at most " if candidate.is_upper_bound else ""
-    return f"{multiplier_prefix}{wording.number(round_up(candidate.multiplier), 4)}"
+    return f"{multiplier_prefix}{format_number(round_up(candidate.multiplier), 4)}"
 
 
 def round_up(noise_multiplier: float, num_digits: int = 4) -> float:
@@ -160,11 +160,11 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
     candidate, num_steps = solution.best_candidate, solution.parameters.steps
     unit_name = "user" if candidate.sampling is Sampling.USERS else "example"
     is_searching, kept_share, divisor = solution.stage is Stage.FIRST, candidate.kept_share, candidate.divisor
-    rate_text, noise_text = wording.number(candidate.rate), wording.number(candidate.noise)
+    rate_text, noise_text = format_number(candidate.rate), format_number(candidate.noise)
     return (
         Number(
             "Best bound G",
-            wording.counted(candidate.bound, "example"),
+            format_count(candidate.bound, "example"),
             "per user",
             "The least estimated error among the bounds tried.",
             candidate.bound,
@@ -173,9 +173,9 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
         ),
         Number(
             "Estimated error",
-            wording.percent(candidate.error),
+            format_percent(candidate.error),
             "of a gradient's norm",
-            f"Of a mean of d numbers, after {wording.counted(num_steps, 'step')}: a heuristic for training.",
+            f"Of a mean of d numbers, after {format_count(num_steps, 'step')}: a heuristic for training.",
             candidate.error,
             key="error",
         ),
@@ -189,8 +189,8 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
             "noise_multiplier",
         ),
         Number("Sampling rate q", rate_text, f"of each {unit_name}", "", candidate.rate, key="sampling_rate"),
-        Number("Examples kept", wording.percent(kept_share), value=kept_share, key="kept_share"),
-        Number("Divisor", wording.number(divisor, 4), f"{unit_name}s expected per step", "", divisor),
+        Number("Examples kept", format_percent(kept_share), value=kept_share, key="kept_share"),
+        Number("Divisor", format_number(divisor, 4), f"{unit_name}s expected per step", "", divisor),
         Number("Noise on the mean gradient", noise_text, "gradient norms", "", candidate.noise, key="noise"),
     )
 
@@ -217,23 +217,23 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
         elif own_candidate is not None:
             own_bound_text = (
                 f"{PHRASE_BY_SAMPLING[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
-                f"error {wording.number(own_candidate.error)}, {wording.change(own_candidate.error, best_quick_error)}."
+                f"error {format_number(own_candidate.error)}, {describe_change(own_candidate.error, best_quick_error)}."
             )
-        facts[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = own_bound_text
+        facts[f"Your bound, {format_count(parameters.own_bound, 'example')}"] = own_bound_text
     best_of_each_sampling = [
         min(candidates, key=lambda candidate: candidate.error)
         for candidates in solution.comparison.candidates_by_sampling.values()
     ]
     best_phrases = [
-        f"{PHRASE_BY_SAMPLING[sampling_candidate.sampling]}: G = {wording.number(sampling_candidate.bound)}, "
-        f"noise multiplier {_format_multiplier(sampling_candidate)}, error {wording.number(sampling_candidate.error)}"
+        f"{PHRASE_BY_SAMPLING[sampling_candidate.sampling]}: G = {format_number(sampling_candidate.bound)}, "
+        f"noise multiplier {_format_multiplier(sampling_candidate)}, error {format_number(sampling_candidate.error)}"
         for sampling_candidate in best_of_each_sampling
     ]
     facts["Both ways"] = f"{'; '.join(best_phrases)}, by this estimate."
     facts["What the error is made of"] = (
-        f"noise {wording.number(best_candidate.noise_error)}, drawn batches "
-        f"{wording.number(best_candidate.drawing_error)}, few users and examples "
-        f"{wording.number(best_candidate.data_error)}; squares add up."
+        f"noise {format_number(best_candidate.noise_error)}, drawn batches "
+        f"{format_number(best_candidate.drawing_error)}, few users and examples "
+        f"{format_number(best_candidate.data_error)}; squares add up."
     )
     facts["What each way learns"] = "sampling examples a mean over examples, sampling users one over users."
     return facts
@@ -249,20 +249,20 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     if best_candidate.sampling is Sampling.USERS:
         sampling_phrase = "users were drawn, and the mean of a user's gradients was clipped"
     statement_phrase = "A model was trained and released"
-    steps_text = wording.counted(parameters.steps, "step")
+    steps_text = format_count(parameters.steps, "step")
     opening_phrase = f"In {steps_text} of DP-SGD the examples of each user were bounded [@charles2024]"
     return Methods(
         guarantee_text=write_guarantee(statement_phrase, parameters.epsilon, NEIGHBOURS, parameters.delta),
-        procedure=f"{opening_phrase}: at most {wording.number(best_candidate.bound)}. "
+        procedure=f"{opening_phrase}: at most {format_number(best_candidate.bound)}. "
         f"In every step {sampling_phrase}, each drawn independently at rate "
-        f"{wording.number(best_candidate.rate)}. Gaussian noise of "
-        f"{wording.number(round_up(best_candidate.multiplier), 4)} clip norms was added to the sum, which was "
-        f"divided by {wording.number(best_candidate.divisor, 4)}. {ACCOUNTED_TEXT}",
+        f"{format_number(best_candidate.rate)}. Gaussian noise of "
+        f"{format_number(round_up(best_candidate.multiplier), 4)} clip norms was added to the sum, which was "
+        f"divided by {format_number(best_candidate.divisor, 4)}. {ACCOUNTED_TEXT}",
         public_procedure=f"{opening_phrase}; Gaussian noise was added to sums of clipped gradients. {ACCOUNTED_TEXT}",
         disclosure=dataset.provenance,
         rule_sentence="The bound minimises a heuristic estimate of the error "
-        f"({wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
-        f"expected per step, similarity {wording.entered(parameters.gradient_similarity)}).",
+        f"({format_count(parameters.dimension, 'parameter')}, {format_entered(parameters.batch_size)} examples "
+        f"expected per step, similarity {format_entered(parameters.gradient_similarity)}).",
     )
 
 

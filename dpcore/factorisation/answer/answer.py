@@ -10,8 +10,8 @@ import pandas as pd
 from dpcore.answer import section
 from dpcore.answer.answer import Answer
 from dpcore.answer.unit import state_unit
-from dpcore.common import wording
 from dpcore.common.progress import ShouldStop, Stage
+from dpcore.common.wording import PERCENT, escape_text, format_count, format_entered
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.factorisation import paper
@@ -180,7 +180,7 @@ def show_popularity(answer: Answer, dataset: Dataset) -> section.Parts:
     measure_name = yield section.Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
     yield answer.plots[f"factorisation-buckets-{measure_name}"]()
     yield section.Note(
-        f"Paired by seed; whiskers are 95{wording.PERCENT} intervals."
+        f"Paired by seed; whiskers are 95{PERCENT} intervals."
         + (
             " Recall of rated items among the top 20 (all, most rated) to 100 (rarest). It shows little if, as in "
             "generated ratings, taste does not decide what is rated."
@@ -225,13 +225,13 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
                 model.coordinates_without_level, np.array([item_code]), NUM_NEIGHBOURS
             )[0]
             neighbour_texts_by_model[model_name] = [
-                f"{escape_formula(item_names[i])} ({wording.counted(int(train_counts[i]), 'rating')})"
+                f"{escape_formula(item_names[i])} ({format_count(int(train_counts[i]), 'rating')})"
                 for i in nearest_items
             ]
     yield (
-        f"**Nearest to {wording.plain(item_names[item_code])}** "
-        f"({wording.counted(int(train_counts[item_code]), 'rating')} in training), "
-        f"at ε = {wording.entered(epsilon)}, first seed."
+        f"**Nearest to {escape_text(item_names[item_code])}** "
+        f"({format_count(int(train_counts[item_code]), 'rating')} in training), "
+        f"at ε = {format_entered(epsilon)}, first seed."
     )
     yield section.Table(
         neighbour_texts_by_model, "The nearest items under each model", key="factorisation_neighbours"
@@ -291,7 +291,7 @@ def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
         columns_by_heading: dict[str, list[str]] = {"Model": [kind.value for kind in model_kinds]}
         columns_by_heading |= zip(bucket_names, recalls.T.tolist(), strict=True)
         yield (
-            f"**By popularity, at ε = {wording.entered(baseline_comparison.epsilon)}.** Recall at 20 over all items; "
+            f"**By popularity, at ε = {format_entered(baseline_comparison.epsilon)}.** Recall at 20 over all items; "
             "by fifths of the items at 100 on the rarest to 20 on the most chosen."
         )
         alt, formats_by_column = "Recall of each model by popularity", dict.fromkeys(bucket_names, "%.3f")

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style
 from dpcore.answer.plot import Toggle, linear_axis, names_axis, share_axis
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance
+from dpcore.common.wording import capitalise, format_entered, format_number, format_percent
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import solution as solving
@@ -65,7 +65,7 @@ def build_plots(solution: FactorisationSolution) -> dict[str, Callable[[], Plot]
 def label_buckets(count_ranges: Sequence[tuple[int, int]]) -> list[str]:
     """Write the labels of the axis of buckets, each with the fewest and the most ratings of its items."""
     return [
-        f"{bucket_name}<br>{wording.number(fewest_ratings)}–{wording.number(most_ratings)}"
+        f"{bucket_name}<br>{format_number(fewest_ratings)}–{format_number(most_ratings)}"
         for bucket_name, (fewest_ratings, most_ratings) in zip(BUCKET_NAMES, count_ranges, strict=True)
     ]
 
@@ -79,7 +79,7 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     """Plot the main figure before a training: share of the budget and noise over signal, by popularity and scheme."""
     uniform_shares = solution.find_shares(Scheme.UNIFORM)
     popular_text_by_scheme = {
-        s.scheme: wording.percent(float(s.bucket_shares[-1])) for s in solution.budget_shares
+        s.scheme: format_percent(float(s.bucket_shares[-1])) for s in solution.budget_shares
     }
     disclosure, epsilon = solution.disclosure, solution.parameters.epsilon
     file_columns: dict[str, npt.ArrayLike] = {
@@ -133,7 +133,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     ``page_epsilon`` gets a vertical line if it lies within the axis.
     """
     measure_name, epsilons = result.study.main_measure, np.array(result.study.epsilons)
-    epsilon_ticks = tuple((epsilon, wording.entered(epsilon)) for epsilon in result.study.epsilons)
+    epsilon_ticks = tuple((epsilon, format_entered(epsilon)) for epsilon in result.study.epsilons)
     axis_limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
     epsilon_axis = Axis("privacy budget ε", "", axis_limits, named_ticks=epsilon_ticks)
     file_columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
@@ -147,7 +147,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         file_columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
-            label = wording.capital(words.SHORT_NAMES.get(model_kind, ""))
+            label = capitalise(words.SHORT_NAMES.get(model_kind, ""))
             plot_items.append(
                 Curve(
                     model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, label=label, **options
@@ -221,7 +221,7 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
         f"factorisation-buckets-{measure_name}",
         plot_title,
         plot_title,
-        _bucket_axis(f" (ε = {wording.entered(baseline_comparison.epsilon)})"),
+        _bucket_axis(f" (ε = {format_entered(baseline_comparison.epsilon)})"),
         linear_axis(
             f"difference of {measure_phrase}",
             title=f"Difference of {measure_phrase} to uniform ({better_phrase})",
@@ -269,8 +269,8 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     return Plot(
         "factorisation-overlap",
         "Nearest items in common with the model without privacy",
-        f"At most {wording.percent(largest_overlap)} in common; by chance {wording.percent(chance_overlap)}.",
-        _bucket_axis(f" (ε = {wording.entered(baseline_comparison.epsilon)})"),
+        f"At most {format_percent(largest_overlap)} in common; by chance {format_percent(chance_overlap)}.",
+        _bucket_axis(f" (ε = {format_entered(baseline_comparison.epsilon)})"),
         share_axis(f"of the {NUM_NEAREST} nearest, in common", number_format=".1%"),
         (*plot_items, Level("Chance", chance_overlap, dash="dash")),
         solution.disclosure,

@@ -250,7 +250,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: FactorisationParameters) 
         return refused.problems[0].sentence
     ratings_per_user = np.diff(ratings.starts)
     histogram = ContributionHistogram.from_counts(ratings_per_user[ratings_per_user > 0])
-    mean_kept_per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
+    mean_kept_per_item = histogram.count_kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items
     best_max_items = float(histogram.sizes[int(np.argmin(np.sqrt(histogram.sizes) / mean_kept_per_item))])
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
@@ -262,7 +262,9 @@ def compare_over_epsilon(dataset: Dataset, parameters: FactorisationParameters) 
     def compute_error(epsilon: float, max_items: FloatArray) -> FloatArray:
         """Return noise over signal of an average item at each number of items per user."""
         noise_times_items = compute_unit_noise(epsilon) * np.sqrt(max_items) * ratings.num_items
-        return np.asarray(noise_times_items / histogram.kept_rows(np.asarray(max_items, dtype=np.float64)))
+        return np.asarray(
+            noise_times_items / histogram.count_kept_rows(np.asarray(max_items, dtype=np.float64))
+        )
 
     return BoundComparison(
         "Best number of items per user, k",

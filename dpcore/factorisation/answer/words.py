@@ -10,10 +10,17 @@ from dpcore.answer.answer import NOT_USEFUL_ABOVE, Number, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.code.forms import FILE_ROW_FIELDS, OfferedPrograms, build_forms, list_data_fields
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.strict_json import finite_or_none
+from dpcore.common.wording import (
+    PERCENT,
+    capitalise,
+    format_count,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import solution as solving
@@ -50,13 +57,13 @@ def write_headline(solution: FactorisationSolution) -> str:
     rarest_noise_ratio = float(solution.find_shares(Scheme.ADAPTIVE).noise_to_signal[0])
     if not math.isfinite(rarest_noise_ratio):
         return "Not trained yet."
-    return f"Not trained yet: noise on the rarest items is {wording.number(rarest_noise_ratio, 2)} times their signal."
+    return f"Not trained yet: noise on the rarest items is {format_number(rarest_noise_ratio, 2)} times their signal."
 
 
 def write_verdict(baseline_comparison: BaselineComparison) -> str:
     """Write whether a factorisation is worth it, in one sentence."""
     baseline_phrase, alternative_phrase = BASELINE_BY_MEASURE[baseline_comparison.result.study.main_measure]
-    opening_phrase = f"At ε = {wording.entered(baseline_comparison.epsilon)}"
+    opening_phrase = f"At ε = {format_entered(baseline_comparison.epsilon)}"
     if baseline_comparison.is_worth_it:
         return f"{opening_phrase}, release a factorisation: it predicts better than {baseline_phrase}."
     if baseline_comparison.is_worse:
@@ -89,7 +96,7 @@ def write_detail(solution: FactorisationSolution) -> str:
     """Write the sentences that explain the headline: budget of rare items or, after a training, how much it gains."""
     if (baseline_comparison := solution.baseline_comparison) is None:
         adaptive_percent, uniform_percent = (
-            wording.percent(solution.find_shares(scheme).bucket_shares[:3].sum())
+            format_percent(solution.find_shares(scheme).bucket_shares[:3].sum())
             for scheme in (Scheme.ADAPTIVE, Scheme.UNIFORM)
         )
         shares_phrase = f"{adaptive_percent} of the budget, uniform sampling {uniform_percent}"
@@ -102,7 +109,7 @@ def write_detail(solution: FactorisationSolution) -> str:
     # It follows the sentence that every epsilon has, so that nothing moves when it appears.
     if not math.isclose(baseline_comparison.epsilon, solution.parameters.epsilon):
         detail_sentences.append(
-            f"ε = {wording.entered(baseline_comparison.epsilon)} is the nearest trained to yours."
+            f"ε = {format_entered(baseline_comparison.epsilon)} is the nearest trained to yours."
         )
     if baseline_comparison.num_seeds < MIN_SEEDS:
         detail_sentences.append(FEW_SEEDS)
@@ -118,18 +125,18 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     phrased_ratios = zip(("the rarest", "popular"), adaptive_shares.noise_to_signal[[0, -1]], strict=True)
     noise_numbers = (
         Number(
-            "Noise s on each sum", wording.number(adaptive_shares.noise_std), value=adaptive_shares.noise_std
+            "Noise s on each sum", format_number(adaptive_shares.noise_std), value=adaptive_shares.noise_std
         ),
         *(
             Number(
                 f"Noise on {items_phrase} items",
-                f"{wording.number(noise_ratio, 2)}×",
+                f"{format_number(noise_ratio, 2)}×",
                 "the signal (adaptive)",
                 value=finite_or_none(float(noise_ratio)),
             )
             for items_phrase, noise_ratio in phrased_ratios
         ),
-        Number("Noise on each count", wording.number(count_noise_std), value=count_noise_std),
+        Number("Noise on each count", format_number(count_noise_std), value=count_noise_std),
     )
     if baseline_comparison is None:
         return noise_numbers
@@ -137,9 +144,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     rating_range = solution.parameters.rating_range
     best_error = float(baseline_comparison.result.summarise(ModelKind.NO_PRIVACY).means[0, 0])
     reference_numbers = [
-        Number(
-            wording.capital(short_name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score
-        )
+        Number(capitalise(short_name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score)
         for model_kind, short_name in reversed(SHORT_NAMES.items())
         if model_kind is FACTORISATION or baseline_comparison.is_worth_it
         for score in (baseline_comparison.find_measure(model_kind)[0],)
@@ -147,20 +152,20 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     recommended_error, half_width = baseline_comparison.find_measure(recommended_kind)
     interval_number = Number("Seeds", "only one", "so no interval")
     if math.isfinite(half_width):
-        interval_name, interval_note = f"Interval, 95{wording.PERCENT}", "over seeds and splits"
+        interval_name, interval_note = f"Interval, 95{PERCENT}", "over seeds and splits"
         interval_number = Number(interval_name, f"± {half_width:.4f}", interval_note, value=half_width)
     difference_summary = baseline_comparison.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
     bucket_differences = difference_summary.means[baseline_comparison.epsilon_index, 1:]
     rare_differences = bucket_differences[:3][np.isfinite(bucket_differences[:3])]
     differences_by_phrase = {
-        f"rarest 60{wording.PERCENT}": float(rare_differences.mean()) if rare_differences.size else math.nan,
+        f"rarest 60{PERCENT}": float(rare_differences.mean()) if rare_differences.size else math.nan,
         "most rated": float(bucket_differences[-1]),
     }
     return (
         Number(
             f"Test error (RMSE) of {SHORT_NAMES[recommended_kind]}",
             f"{recommended_error:.4f}",
-            f"on ratings of {wording.entered(rating_range.lowest)} to {wording.entered(rating_range.highest)}",
+            f"on ratings of {format_entered(rating_range.lowest)} to {format_entered(rating_range.highest)}",
             value=recommended_error,
         ),
         *reference_numbers,
@@ -204,8 +209,8 @@ def measure_relative_error(baseline_comparison: BaselineComparison | None) -> Re
         (c for c in larger_comparisons if compute_cost_share(c) <= NOT_USEFUL_ABOVE), None
     )
     if cost_share > NOT_USEFUL_ABOVE and useful_comparison is not None:
-        cost_text = wording.percent(compute_cost_share(useful_comparison))
-        error_phrase += f" {cost_text} at ε = {wording.entered(useful_comparison.epsilon)}, but here"
+        cost_text = format_percent(compute_cost_share(useful_comparison))
+        error_phrase += f" {cost_text} at ε = {format_entered(useful_comparison.epsilon)}, but here"
     return RelativeError(cost_share, "the possible gain", error_phrase=error_phrase)
 
 
@@ -216,7 +221,7 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     """
     if (baseline_comparison := solution.baseline_comparison) is None:
         used_shares_phrase = "; ".join(
-            f"{NAME_BY_SCHEME[scheme_shares.scheme].lower()} {wording.percent(scheme_shares.used_share)}"
+            f"{NAME_BY_SCHEME[scheme_shares.scheme].lower()} {format_percent(scheme_shares.used_share)}"
             for scheme_shares in solution.budget_shares
         )
         return {
@@ -230,16 +235,16 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     near_optimal_names = [kind.value for kind, error in errors_by_kind.items() if error <= error_limit]
     baseline_comparisons = solving.list_baseline_comparisons(baseline_comparison.result)
     winning_epsilons_text = ", ".join(
-        wording.entered(c.epsilon) for c in baseline_comparisons if c.is_worth_it
+        format_entered(c.epsilon) for c in baseline_comparisons if c.is_worth_it
     )
     winning_phrase = f"at ε = {winning_epsilons_text}" if winning_epsilons_text else "at no trained ε"
     return {
         "A factorisation clearly beats item means with own offsets": f"{winning_phrase}, of "
-        f"{', '.join(wording.entered(c.epsilon) for c in baseline_comparisons)}.",
+        f"{', '.join(format_entered(c.epsilon) for c in baseline_comparisons)}.",
         "Item means": "with each user's own offset, computed on their device and not released.",
         "Possible gain": "that of a factorisation without privacy over one mean for all items.",
-        "Near-optimal": f"{', '.join(near_optimal_names)}: within 1{wording.PERCENT} of the smallest error.",
-        "Intervals": f"Student's at 95{wording.PERCENT}; all models of a seed share its split and noise.",
+        "Near-optimal": f"{', '.join(near_optimal_names)}: within 1{PERCENT} of the smallest error.",
+        "Intervals": f"Student's at 95{PERCENT}; all models of a seed share its split and noise.",
     }
 
 
@@ -252,9 +257,9 @@ def describe_ratings(solution: FactorisationSolution) -> str:
     """Write in a line how many users, items and ratings there are, and how many ratings items have."""
     ratings, count_ranges = solution.ratings, solution.count_ranges
     return (
-        f"{wording.counted(ratings.num_users, 'user')}, {wording.counted(ratings.num_items, 'item')}, "
-        f"{wording.counted(ratings.num_ratings, 'rating')}; {wording.number(count_ranges[0][0])} to "
-        f"{wording.counted(count_ranges[-1][1], 'rating')} per item."
+        f"{format_count(ratings.num_users, 'user')}, {format_count(ratings.num_items, 'item')}, "
+        f"{format_count(ratings.num_ratings, 'rating')}; {format_number(count_ranges[0][0])} to "
+        f"{format_count(count_ranges[-1][1], 'rating')} per item."
     )
 
 
@@ -266,7 +271,7 @@ def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) 
     )
     counts_by_name = {"Users": ratings.num_users, "Items": ratings.num_items, "Ratings": ratings.num_ratings}
     count_lines = (
-        Line(count_name, wording.number(named_count), disclosure, number=named_count)
+        Line(count_name, format_number(named_count), disclosure, number=named_count)
         for count_name, named_count in counts_by_name.items()
     )
     return (*data_lines, *count_lines)
@@ -280,18 +285,18 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     algorithm_phrase = "least squares on noisy sums [@chien2021]"
     if parameters.algorithm is not Algorithm.STATISTICS:
         bound_text, steps_text = (
-            wording.number(parameters.gradient_bound),
-            wording.counted(parameters.steps, "step"),
+            format_number(parameters.gradient_bound),
+            format_count(parameters.steps, "step"),
         )
         algorithm_phrase = (
             f"{steps_text} a sweep along noisy gradients, of which a user's are shortened to {bound_text}"
         )
     learning_sentences = (
-        f"Vectors of {parameters.dimension} entries were learned in {wording.counted(parameters.sweeps, 'sweep')} "
+        f"Vectors of {parameters.dimension} entries were learned in {format_count(parameters.sweeps, 'sweep')} "
         f"[@krichene2023, algorithm 3] by {algorithm_phrase}; the squared weights of a user sum to at most "
-        f"{parameters.max_items:,}. An item of noisy count n weighs n^−{wording.number(parameters.exponent)}; counts "
-        f"took {wording.percent(parameters.count_share)} of the budget. The ridge of users was "
-        f"{wording.number(parameters.user_ridge)}. All releases are one Gaussian mechanism [@dong2022], calibrated "
+        f"{parameters.max_items:,}. An item of noisy count n weighs n^−{format_number(parameters.exponent)}; counts "
+        f"took {format_percent(parameters.count_share)} of the budget. The ridge of users was "
+        f"{format_number(parameters.user_ridge)}. All releases are one Gaussian mechanism [@dong2022], calibrated "
         "exactly [@balle2018]."
     )
     recommended_kind = RatingStudy.baseline
@@ -300,7 +305,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         recommended_kind = FACTORISATION
         procedure_text = learning_sentences
     mean_rmse, rmse_half_width = baseline_comparison.find_measure(recommended_kind)
-    runs_phrase = wording.counted(baseline_comparison.result.study.repeats, "simulated run")
+    runs_phrase = format_count(baseline_comparison.result.study.repeats, "simulated run")
     return Methods(
         # That of the training which the choice and its error come from, not the one entered since, if they differ.
         guarantee_text=write_guarantee(
@@ -341,5 +346,5 @@ def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) ->
         "lower": rating_range.lowest,
         "upper": rating_range.highest,
     }
-    program_name = f"Item means, at most {wording.counted(parameters.max_items, 'item')}"
+    program_name = f"Item means, at most {format_count(parameters.max_items, 'item')}"
     return build_forms(parameters.epsilon, data_fields, [(program_name, Quantity.GROUP_MEANS, bound_fields)])

@@ -13,8 +13,8 @@ from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.unit import state_unit
 from dpcore.code.forms import OfferedPrograms
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
+from dpcore.common.wording import PERCENT, choose_word, format_count, format_number, format_percent
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import regression, two_groups
 from dpcore.gap_examples.answer import solution as plots
@@ -29,7 +29,7 @@ WORTHWHILE_RATIO = 1.05
 
 def format_gain(ratio: float) -> str:
     """Format by how much a ratio exceeds 1, in percent; 0 % if by rounding alone."""
-    return wording.percent(max(ratio - 1.0, 0.0), 3) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
+    return format_percent(max(ratio - 1.0, 0.0), 3) if ratio - 1.0 > 5e-6 else f"0{PERCENT}"
 
 
 def describe_ratio(comparison: Comparison) -> str:
@@ -45,7 +45,7 @@ def write_headline(comparison: Comparison) -> str:
     """Write one sentence: which cap to set, or to use weights if they gain enough."""
     gain_text = format_gain(comparison.ratio)
     if comparison.ratio < WORTHWHILE_RATIO:
-        rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
+        rows_text = format_count(comparison.cap_choice.max_contributions, "row")
         return f"Keep at most {rows_text} per user: weights gain only {gain_text}."
     return f"Use smooth weights: the best bound has {gain_text} more variance."
 
@@ -53,8 +53,8 @@ def write_headline(comparison: Comparison) -> str:
 def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     """Build the numbers of the answer: ratio of variances, ratio of errors, best cap, noise ratio."""
     ratio, noise_ratio, error_ratio = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
-    cap, noise_text = comparison.cap_choice.max_contributions, wording.number(noise_ratio)
-    rows_text, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
+    cap, noise_text = comparison.cap_choice.max_contributions, format_number(noise_ratio)
+    rows_text, noise_unit = format_count(cap, "row"), choose_word(noise_ratio, "row", "rows")
     max_note = f"(on any data at most {format_gain(math.sqrt(two_groups.compute_supremum().ratio))})"
     gain_text, error_text = format_gain(ratio), f"{format_gain(error_ratio)} more"
     error_help = f"Standard error with the best bound, against the best smooth weights. The ratio is {error_ratio:.4f}."
@@ -84,7 +84,7 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
     elif comparison.problem.value_variance == 0.0:
         ratio_text = "without sampling error the best bound and the best weights are the same."
     else:
-        threshold_text = wording.number(comparison.smooth_choice.threshold)
+        threshold_text = format_number(comparison.smooth_choice.threshold)
         ratio_text = f"the best weights have the bound {threshold_text}. {describe_ratio(comparison)}"
     sentence_by_title = {
         "Here": ratio_text,
@@ -95,7 +95,7 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
         *solution.near_optimal_caps, "row", objective_text="the best bound's error"
     )
     if solution.domination is not None:
-        light_share_text = wording.percent(solution.domination.light_share)
+        light_share_text = format_percent(solution.domination.light_share)
         sentence_by_title["Why not more"] = (
             f"give {light_share_text} of the users one row and the rest unlimited rows. Their best weights are no "
             f"worse and their best bound is no better; their ratio is {solution.domination.limit_ratio:.4f}."
@@ -105,7 +105,7 @@ def build_facts(solution: GapSolution) -> dict[str, str]:
 
 def write_proof(solution: GapSolution) -> tuple[str, ...]:
     """Write the proof of theorem 3 on these data, one sentence or more for each step."""
-    proof, format_number = solution.proof, wording.number
+    proof = solution.proof
     cap_text, sampling_limit = format_number(proof.max_contributions), 2 if proof.case_number == 1 else 4
     if proof.case_number == 1:
         case_sentence = (
@@ -115,12 +115,12 @@ def write_proof(solution: GapSolution) -> tuple[str, ...]:
     else:
         case_sentence = (
             "**Case 2**, α < ½: pass over the share 1 − 1/(2(1 − α)) of the heavy users, "
-            f"{wording.counted(proof.heavy_user_rank, 'user')}; the last of these has **h′ = {cap_text}** "
-            f"{wording.agreeing(proof.max_contributions, 'row', 'rows')}."
+            f"{format_count(proof.heavy_user_rank, 'user')}; the last of these has **h′ = {cap_text}** "
+            f"{choose_word(proof.max_contributions, 'row', 'rows')}."
         )
     return (
         f"The best weights have the bound **h\\* = {format_number(proof.threshold, 4)}**. Users with at most h\\* "
-        f"rows hold the share **α = {wording.percent(proof.share_below, 3)}** of the weight.",
+        f"rows hold the share **α = {format_percent(proof.share_below, 3)}** of the weight.",
         case_sentence,
         f"h′ has {proof.sampling_factor:.3f} times the sampling error of the best weights (at most {sampling_limit}) "
         f"and {proof.privacy_factor:.3f} times their noise (at most 4), together **{proof.ratio:.3f} times (at most "
@@ -132,10 +132,10 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
     """Write the methods text: the recommended cap or weights, and the ratio of the variances."""
     comparison, noise_text = solution.comparison, cite_noise("Laplace")
     if comparison.ratio < WORTHWHILE_RATIO:
-        rows_text = wording.counted(comparison.cap_choice.max_contributions, "row")
+        rows_text = format_count(comparison.cap_choice.max_contributions, "row")
         step_phrase = f"At most {rows_text} per user, drawn at random, were kept"
     else:
-        threshold_text = wording.number(comparison.smooth_choice.threshold, 6)
+        threshold_text = format_number(comparison.smooth_choice.threshold, 6)
         step_phrase = (
             f"Rows were weighted: no user weighs more than {threshold_text} rows [@epasto2020, section 3]"
         )
@@ -148,7 +148,7 @@ def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParame
         public_procedure=f"The total weight of each user's rows was bounded, and {noise_text} was added to the mean.",
         disclosure=dataset.provenance,
         rule_sentence="The best bound and the best weights minimise the expected squared error of the released mean; "
-        f"weights were preferred from a ratio of variances of {wording.number(WORTHWHILE_RATIO)} on.",
+        f"weights were preferred from a ratio of variances of {format_number(WORTHWHILE_RATIO)} on.",
         subject_phrase="The ratio",
     )
 
@@ -235,7 +235,7 @@ def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
     q = 1.0 - p
     variance_texts = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in compared_caps]
     integer_cap_limit = two_groups.compute_integer_cap_limit(p)
-    light_share_text = f"{num_light_users}{wording.PERCENT}"
+    light_share_text = f"{num_light_users}{PERCENT}"
     fine_formula = "1/(1 − p)" if p <= 1.0 / 3.0 else "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
     yield (
         rf"""
@@ -250,12 +250,12 @@ $$
 |---|{"---|" * (len(compared_caps) + 1)}
 | times σ²/m | {" | ".join(variance_texts)} | {1.0 / q:.4f} |
 
-Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratio):.4f}**. With fine bounds (s → ∞) the best is
-{fine_formula} = **{float(two_groups.compute_real_cap_limit(p).ratio):.4f}**.
+Best is {_name_cap(integer_cap_limit)}: **{float(integer_cap_limit.ratios):.4f}**. With fine bounds (s → ∞) the best is
+{fine_formula} = **{float(two_groups.compute_real_cap_limit(p).ratios):.4f}**.
 """
     )
     yield section.Note(
-        f"The instance has {NUM_USERS} users and ρ = {wording.number(comparison.noise_ratio)}. "
+        f"The instance has {NUM_USERS} users and ρ = {format_number(comparison.noise_ratio)}. "
         f"{describe_ratio(comparison)}"
     )
     yield offer_instance(comparison, "gap_two_groups")
@@ -278,8 +278,8 @@ def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     ratio_limit = two_groups.compute_integer_cap_limit(worst_light_share, noise_per_user)
     threshold = max(1.0, (1.0 - worst_light_share) / noise_per_user)
     yield (
-        f"At p = {wording.percent(worst_light_share, 3)}, the worst share: bound {threshold:.3f} for the weights, "
-        f"{_name_cap(ratio_limit)}, ratio **{float(ratio_limit.ratio):.5f}**."
+        f"At p = {format_percent(worst_light_share, 3)}, the worst share: bound {threshold:.3f} for the weights, "
+        f"{_name_cap(ratio_limit)}, ratio **{float(ratio_limit.ratios):.5f}**."
     )
     comparison: Comparison = yield section.Cached(compare, (ratio_supremum.build_problem(),))
     num_light_users, num_heavy_users = comparison.problem.histogram.users.tolist()
@@ -304,7 +304,7 @@ def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def _write_regression(regression_step: regression.RegressionStep) -> str:
     """Write sentences that compare sample limiting with the paper's matrix C and with the best C."""
-    example, format_number = regression_step.example, wording.number
+    example = regression_step.example
     g, best_variance = example.g, example.best_variance
     proof_sentence = "it is too large to be solved while you wait."
     if regression_step.certificate is not None:
@@ -319,11 +319,11 @@ def _write_regression(regression_step: regression.RegressionStep) -> str:
         paper_remark = (
             f"Shown is the expected variance. The paper's bound for sample limiting, "
             f"{format_number(example.limiting_bound)}, holds with probability "
-            f"{wording.percent(regression_step.guaranteed_probability, 3)} or more (paper: ½)."
+            f"{format_percent(regression_step.guaranteed_probability, 3)} or more (paper: ½)."
             + (" Below g = 8 the paper's bounds do not separate the two." if g < 8 else "")
         )
     return (
-        f"**{wording.counted(example.num_rows, 'row')} of {wording.counted(example.num_users, 'user')}.** Variance of "
+        f"**{format_count(example.num_rows, 'row')} of {format_count(example.num_users, 'user')}.** Variance of "
         f"the paper's C: {format_number(example.feasible_variance, 4)} (its bound: "
         f"{format_number(example.weights_bound, 4)}), of the best C: **{format_number(best_variance, 4)}**. "
         f"Sample limiting at its best bound, {regression_step.best_threshold}, has "

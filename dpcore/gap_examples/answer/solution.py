@@ -13,8 +13,8 @@ from dpcore.answer.against import BoundComparison
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_curve_bounds
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import Axis, Column, Curve, Level, Mark, Plot, Style, linear_axis, share_axis
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.wording import format_entered
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import two_groups
@@ -68,8 +68,8 @@ def compare_over_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCo
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
         """Compute the standard error of each cap over that of the best weights."""
         epsilon_problem = replace(mean_problem, epsilon=epsilon)
-        smooth_variance = mean.best_smooth(epsilon_problem).squared_error
-        return np.asarray(np.sqrt(mean.capped_variance(epsilon_problem, caps) / smooth_variance))
+        smooth_variance = mean.find_best_smooth(epsilon_problem).squared_error
+        return np.asarray(np.sqrt(mean.compute_capped_variance(epsilon_problem, caps) / smooth_variance))
 
     sizes, users = dataset.histogram.sizes, dataset.histogram.users
     bound_and_error_titles = "Best bound (rows per user)", "Error (1 = best weights)"
@@ -107,8 +107,8 @@ def plot_variances(
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
     curve_bounds = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), best_bounds)))
     bound_column, smallest_variance = Column("bound", curve_bounds), smooth_choice.squared_error
-    smooth_column = Column("smooth_variance", mean.smooth_variance(problem, curve_bounds))
-    capped_column = Column("capped_variance", mean.capped_variance(problem, curve_bounds))
+    smooth_column = Column("smooth_variance", mean.compute_smooth_variance(problem, curve_bounds))
+    capped_column = Column("capped_variance", mean.compute_capped_variance(problem, curve_bounds))
     axis_title = f"Variance of the mean (B = {problem.value_bound:g}, σ² = {problem.value_variance:g})"
     variance_limits = fit_limits(np.array([0.5, 10.0]) * smallest_variance)
     return Plot(
@@ -164,10 +164,10 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
     group_shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), num_light_users / 100.0
     integer_cap_limit = two_groups.compute_integer_cap_limit(SHARES)
     real_cap_limit = two_groups.compute_real_cap_limit(SHARES)
-    ratios = compute_variance_ratios(group_sizes, group_shares, (1.0 - SHARES) / light_size).ratio
+    ratios = compute_variance_ratios(group_sizes, group_shares, (1.0 - SHARES) / light_size).ratios
     chosen_shares = [light_share, 1.0 - light_share]
-    chosen_ratio = compute_variance_ratios(group_sizes, chosen_shares, chosen_shares[1] / light_size).ratio
-    paper_ratio, largest_ratio = (float(two_groups.compute_integer_cap_limit(p).ratio) for p in (0.5, 0.4))
+    chosen_ratio = compute_variance_ratios(group_sizes, chosen_shares, chosen_shares[1] / light_size).ratios
+    paper_ratio, largest_ratio = (float(two_groups.compute_integer_cap_limit(p).ratios) for p in (0.5, 0.4))
     return Plot(
         "gap-two-groups",
         "Two groups",
@@ -175,8 +175,8 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
         SHARE_AXIS,
         RATIO_AXIS,
         (
-            Curve("R → ∞, s = 1", SHARES, integer_cap_limit.ratio, Style.CAP),
-            Curve("R → ∞, s → ∞", SHARES, real_cap_limit.ratio, Style.CUSTOMARY, dash="dash", width=2),
+            Curve("R → ∞, s = 1", SHARES, integer_cap_limit.ratios, Style.CAP),
+            Curve("R → ∞, s → ∞", SHARES, real_cap_limit.ratios, Style.CUSTOMARY, dash="dash", width=2),
             Curve(f"R = {heavy_size:,}, s = {light_size:,}", SHARES, ratios, Style.CAP, dash="dot", width=2),
             _build_supremum_line(),
             Mark("The paper's, 3/2", 0.5, paper_ratio, Style.ENTERED, "square"),
@@ -186,9 +186,9 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
         Disclosure.PUBLIC,
         {
             "light_share": SHARES,
-            "ratio_limit_whole_caps": integer_cap_limit.ratio,
+            "ratio_limit_whole_caps": integer_cap_limit.ratios,
             "best_cap_of_that_limit": integer_cap_limit.best_caps,
-            "ratio_limit_finely_scaled_caps": real_cap_limit.ratio,
+            "ratio_limit_finely_scaled_caps": real_cap_limit.ratios,
             "ratio_with_these_rows": ratios,
         },
         height=460,
@@ -198,7 +198,7 @@ def plot_two_groups(num_light_users: int, heavy_size: int, light_size: int) -> P
 def find_worst_share(noise_per_user: float) -> float:
     """Find the share of light users with the largest ratio at this noise, among thousandths."""
     light_shares = np.linspace(0.001, 0.999, 999)
-    limit_ratios = two_groups.compute_integer_cap_limit(light_shares, noise_per_user).ratio
+    limit_ratios = two_groups.compute_integer_cap_limit(light_shares, noise_per_user).ratios
     return float(light_shares[int(limit_ratios.argmax())])
 
 
@@ -210,8 +210,8 @@ def plot_any_noise(noise_per_user: float) -> Plot:
     supremum = two_groups.compute_supremum()
     integer_cap_limit = two_groups.compute_integer_cap_limit(SHARES, noise_per_user)
     worst_noise, worst_share = two_groups.find_worst_noise(SHARES), find_worst_share(noise_per_user)
-    worst_share_ratio = float(two_groups.compute_integer_cap_limit(worst_share, noise_per_user).ratio)
-    hover, maxima = ("t", worst_noise.noise_per_user), worst_noise.ratio
+    worst_share_ratio = float(two_groups.compute_integer_cap_limit(worst_share, noise_per_user).ratios)
+    hover, maxima = ("t", worst_noise.noise_per_user), worst_noise.ratios
     largest_name, worst_name = f"Largest of all: {supremum.ratio:.5f}", "Worst t for each p"
     return Plot(
         "gap-any-noise",
@@ -220,7 +220,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
         SHARE_AXIS,
         RATIO_AXIS,
         (
-            Curve(f"t = {wording.entered(noise_per_user)}", SHARES, integer_cap_limit.ratio, Style.CAP),
+            Curve(f"t = {format_entered(noise_per_user)}", SHARES, integer_cap_limit.ratios, Style.CAP),
             Curve(worst_name, SHARES, maxima, Style.CUSTOMARY, dash="dash", width=2, hover_number=hover),
             Mark("Worst p at this t", worst_share, worst_share_ratio, Style.CAP),
             Mark(largest_name, supremum.light_share, supremum.ratio, Style.CUSTOMARY, "circle"),
@@ -228,7 +228,7 @@ def plot_any_noise(noise_per_user: float) -> Plot:
         Disclosure.PUBLIC,
         {
             "light_share": SHARES,
-            "ratio_at_this_noise": integer_cap_limit.ratio,
+            "ratio_at_this_noise": integer_cap_limit.ratios,
             "best_cap": integer_cap_limit.best_caps,
             "ratio_at_worst_noise": maxima,
             "worst_noise_per_user": worst_noise.noise_per_user,

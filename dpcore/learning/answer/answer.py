@@ -8,9 +8,9 @@ from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, ReleaseSetting, add_json_writer, build_error_parts
 from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
-from dpcore.common.strict_json import certificate_fields, finite_or_none
+from dpcore.common.strict_json import convert_certificate, finite_or_none
 from dpcore.common.text_fields import to_fields
+from dpcore.common.wording import format_count, format_number
 from dpcore.dataset import Dataset
 from dpcore.learning.answer import population
 from dpcore.learning.answer import solution as words
@@ -85,7 +85,7 @@ def build_answer(
     cap = best_choice.max_contributions
     program_form = (name_cap_form(cap), Quantity.MODEL, {"max_rows": cap})
     answer = Answer(
-        headline=standard.instruct_to_cap(wording.counted(cap, "row")),
+        headline=standard.instruct_to_cap(format_count(cap, "row")),
         detail=words.write_detail(final_solution, dataset),
         numbers=words.build_numbers(final_solution),
         assumptions=ASSUMPTIONS,
@@ -104,7 +104,7 @@ def build_answer(
             )
         },
         setting=build_setting(dataset, parameters),
-        error_parts=build_error_parts(list_risk_parts(best_choice), wording.number),
+        error_parts=build_error_parts(list_risk_parts(best_choice), format_number),
         relative_error=words.measure_relative_error(best_choice),
         sections=SECTIONS,
     )
@@ -123,7 +123,7 @@ def build_answer(
             "users_capped": best_choice.users_capped,
             "caps_within_5_percent": list(final_solution.near_optimal),
             "bound_at_own_bound": own_bound_risk,
-            **certificate_fields(best_choice.certificate),
+            **convert_certificate(best_choice.certificate),
         },
         number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),
         question_entries={

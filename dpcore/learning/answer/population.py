@@ -14,10 +14,10 @@ import numpy.typing as npt
 from dpcore.answer import Axis, Curve, Item, Mark, Plot, Points, Style, share_axis
 from dpcore.answer.answer import Answer
 from dpcore.answer.section import Cached, Fields, Figures, Label, Note, PaperFigures, Parts, Search, Table
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.common.wording import format_count, format_digits, format_entered, format_number
+from dpcore.contributions import FloatArray, build_log_grid
 from dpcore.dataset import Dataset
 from dpcore.learning import population
 from dpcore.learning.answer.solution import TRIVIAL_BOUND
@@ -62,7 +62,7 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
     n, limit_problem = parameters.population_rows, parameters.build_population_problem(None)
     sample_problem = parameters.build_population_problem(n)
     best_choice = population.find_best_fraction(sample_problem)
-    tau_0 = log_spaced(1.0 / n, 1.0, NUM_CURVE_POINTS, extra_points=(best_choice.fraction,))
+    tau_0 = build_log_grid(1.0 / n, 1.0, NUM_CURVE_POINTS, extra_points=(best_choice.fraction,))
     curve_columns = {"tau_0": tau_0}
     for problem, column_prefix, average_prefix in (
         (sample_problem, "", "expected_"),
@@ -96,13 +96,13 @@ def list_uncapped_mass_columns(alpha: float) -> dict[str, FloatArray]:
         [law.compute_probabilities(user_numbers) for law in (power_law, *FAMILY_LAWS)]
     )
     is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
-    tau_0 = log_spaced(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
+    tau_0 = build_log_grid(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": power_law.compute_uncapped_mass(tau_0),
         "kept_share_in_the_limit": power_law.compute_kept_share(tau_0),
         **{
-            f"uncapped_mass_alpha_{wording.digits(law.alpha)}": law.compute_uncapped_mass(tau_0)
+            f"uncapped_mass_alpha_{format_digits(law.alpha)}": law.compute_uncapped_mass(tau_0)
             for law in FAMILY_LAWS
         },
     }
@@ -128,12 +128,12 @@ def has_no_best(best_choice: LearningCap, smallest_fraction: float) -> bool:
 def describe_best(solution: PopulationSolution) -> str:
     """Describe the smallest sum of bias and noise, with its tau_0 and proof, or that it is at one row per user."""
     best_choice = solution.best_choice
-    num_capped_text = wording.number(solution.expected_users_capped_at_best, 2)
+    num_capped_text = format_number(solution.expected_users_capped_at_best, 2)
     if has_no_best(best_choice, 1.0 / solution.parameters.population_rows):
-        return f"The smallest sum, {wording.number(best_choice.total)}, is at one row per user."
+        return f"The smallest sum, {format_number(best_choice.total)}, is at one row per user."
     return (
-        f"The smallest sum, {wording.number(best_choice.total)}, is at τ₀ = {wording.number(best_choice.fraction)}, "
-        f"{wording.counted(best_choice.cap, 'row')} per user. Users expected to lose rows: {num_capped_text}. "
+        f"The smallest sum, {format_number(best_choice.total)}, is at τ₀ = {format_number(best_choice.fraction)}, "
+        f"{format_count(best_choice.cap, 'row')} per user. Users expected to lose rows: {num_capped_text}. "
         f"{best_choice.certificate.sentence}"
     )
 
@@ -143,13 +143,13 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
     smallest_fraction = solution.parameters.build_population_problem(None).smallest_fraction
     table_rows = []
     for i, alpha in enumerate(FAMILY_ALPHAS):
-        table_row = {"α": f"{wording.entered(alpha)}"}
+        table_row = {"α": f"{format_entered(alpha)}"}
         for epsilon, limit_choices in solution.limit_choices_by_epsilon.items():
             limit_choice = limit_choices[i]
-            epsilon_phrase = f"ε = {wording.entered(epsilon)}"
-            fraction_text = wording.number(limit_choice.fraction)
-            capped_users_text = wording.number(limit_choice.users_capped)
-            sum_text = wording.number(limit_choice.total)
+            epsilon_phrase = f"ε = {format_entered(epsilon)}"
+            fraction_text = format_number(limit_choice.fraction)
+            capped_users_text = format_number(limit_choice.users_capped)
+            sum_text = format_number(limit_choice.total)
             if has_no_best(limit_choice, smallest_fraction):
                 fraction_text, capped_users_text = "ever smaller", "–"
                 sum_text = "0" if limit_choice.twice_bias == 0.0 else sum_text
@@ -208,12 +208,12 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
         cost.rows_per_sample,
     )
     limits_of_rows_and_sums = rows_per_sample[0], rows_per_sample[-1], first_choice.total, last_choice.total
-    course_phrase = "From n = {} to {}: {} to {}".format(*map(wording.number, limits_of_rows_and_sums))
+    course_phrase = "From n = {} to {}: {} to {}".format(*map(format_number, limits_of_rows_and_sums))
     if is_floor_zero(cost, parameters):
         return f"{course_phrase} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
     return (
-        f"{course_phrase}; it **flattens at {wording.number(cost.limit_choice.total)}**. The best τ₀ tends to "
-        f"{wording.number(cost.limit_choice.fraction)}; a smaller one costs more bias than it saves noise."
+        f"{course_phrase}; it **flattens at {format_number(cost.limit_choice.total)}**. The best τ₀ tends to "
+        f"{format_number(cost.limit_choice.fraction)}; a smaller one costs more bias than it saves noise."
     )
 
 
@@ -231,13 +231,13 @@ ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 
 def plot_uncapped_mass(alpha: float) -> Plot:
     """Plot figure 2: the mass of uncapped users over tau_0, for this alpha and the others of the family."""
-    mass_columns, alpha_name = list_uncapped_mass_columns(alpha), f"α = {wording.entered(alpha)}"
+    mass_columns, alpha_name = list_uncapped_mass_columns(alpha), f"α = {format_entered(alpha)}"
     fractions = mass_columns["tau_0"]
     items: list[Item] = []
     for other_alpha, (style, dash) in STYLE_BY_ALPHA.items():
         if other_alpha != alpha:
-            uncapped_masses = mass_columns[f"uncapped_mass_alpha_{wording.digits(other_alpha)}"]
-            curve_name = f"α = {wording.entered(other_alpha)}"
+            uncapped_masses = mass_columns[f"uncapped_mass_alpha_{format_digits(other_alpha)}"]
+            curve_name = f"α = {format_entered(other_alpha)}"
             items.append(
                 Curve(curve_name, fractions, uncapped_masses, style, dash=dash, width=1.5, line_shape="hv")
             )
@@ -275,7 +275,7 @@ def plot_cost(solution: PopulationSolution, samples: SimulatedSamples | None) ->
     return Plot(
         "learning-figure-3a",
         "Bias and privacy noise",
-        f"Bias falls, privacy noise rises with the bound; their sum is at least {wording.number(best_choice.total)}.",
+        f"Bias falls, privacy noise rises with the bound; their sum is at least {format_number(best_choice.total)}.",
         _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
         Axis("bias and privacy noise", "", ERROR_LIMITS),
         (*items, TRIVIAL_BOUND, Mark("Smallest", best_choice.fraction, best_choice.total, Style.CAP)),
@@ -301,7 +301,7 @@ def plot_users_capped(solution: PopulationSolution, samples: SimulatedSamples | 
     return Plot(
         "learning-figure-3b",
         "Users who lose rows",
-        f"Users expected to lose rows at the best bound: {wording.number(expected_capped, 2)}.",
+        f"Users expected to lose rows at the best bound: {format_number(expected_capped, 2)}.",
         _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
         Axis("users who lose rows", "expected number", USER_LIMITS),
         items,
@@ -393,7 +393,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
 
     def draw_samples(progress: Progress, should_stop: ShouldStop) -> SimulatedSamples:
         """Simulate samples of the population, with seed 0."""
-        fractions = log_spaced(1.0 / num_rows, 1.0, NUM_SIMULATED_POINTS)
+        fractions = build_log_grid(1.0 / num_rows, 1.0, NUM_SIMULATED_POINTS)
         return simulate(PowerLaw(alpha), num_rows, fractions, num_draws, 0, progress, should_stop)
 
     samples: SimulatedSamples | None = yield Search(
@@ -401,7 +401,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         (alpha, num_rows),  # Another number of samples shows those that were drawn.
         draw_samples,
         "Drawing samples",
-        f"Draw {wording.counted(num_draws, 'sample')}",
+        f"Draw {format_count(num_draws, 'sample')}",
         "casino",
         ("alpha", "population_rows", "draws"),
         outdated_text="The samples are for another α or n: draw again.",
@@ -409,7 +409,7 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
     )
     if samples is not None:
         num_drawn = len(samples.kept_shares)
-        samples_text = f"{wording.counted(num_drawn, 'sample')} drawn (seed 0)"
+        samples_text = f"{format_count(num_drawn, 'sample')} drawn (seed 0)"
         yield Note(f"Stopped after {samples_text}." if samples.is_stopped else f"{samples_text}.")
         samples = samples if num_drawn else None
     solution = yield Cached(solve, (parameters.population_parameters,))

@@ -15,8 +15,16 @@ from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART, Number, R
 from dpcore.answer.axes import ROWS_UNIT, build_user_bars
 from dpcore.answer.handle import Handle
 from dpcore.answer.methods import Methods, write_guarantee
-from dpcore.common import noise_error, wording
+from dpcore.common import noise_error
 from dpcore.common.checks import EPSILON_RANGE
+from dpcore.common.wording import (
+    PERCENT,
+    format_count,
+    format_digits,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
@@ -177,7 +185,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
         TRIVIAL_BOUND,
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
-        items.append(Band(f"Within 5{wording.PERCENT} of the best", *solution.near_optimal))
+        items.append(Band(f"Within 5{PERCENT} of the best", *solution.near_optimal))
     for (name, mark_style, mark_symbol), marked_cap in zip(MARKED_CAPS, (cap, own_bound), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
         marked_risk = (
@@ -199,8 +207,8 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, parameters: Learnin
     return Plot(
         "learning-bound",
         "Excess risk against the bound",
-        f"The excess risk is smallest at {wording.counted(cap, 'row')} per user, at most "
-        f"{wording.number(best_choice.total)}. Lower bounds bias more, higher ones need more noise.",
+        f"The excess risk is smallest at {format_count(cap, 'row')} per user, at most "
+        f"{format_number(best_choice.total)}. Lower bounds bias more, higher ones need more noise.",
         *_build_axes(solution, parameters.cap_unit),
         items,
         dataset.provenance,
@@ -262,7 +270,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     best_choice, total = solution.best_choice, solution.best_choice.total
     values_by_part = list_risk_parts(best_choice)
     share_text_by_part = {
-        name: wording.percent(part_value / total) if total > 0.0 else ""
+        name: format_percent(part_value / total) if total > 0.0 else ""
         for name, part_value in values_by_part.items()
     }
     relative_error_note = f"({measure_relative_error(best_choice).text})"
@@ -270,7 +278,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     part_numbers = [
         Number(
             part_name,
-            wording.number(part_value),
+            format_number(part_value),
             share_text_by_part[part_name] and f"{share_text_by_part[part_name]} of it",
             HELP_BY_NUMBER_KEY[cap_key],
             part_value,
@@ -284,7 +292,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     return (
         Number(
             "Best bound",
-            wording.counted(cap, "row"),
+            format_count(cap, "row"),
             "per user",
             HELP_BY_NUMBER_KEY[cap_key],
             cap,
@@ -292,9 +300,9 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
             cap_key,
         ),
         Number(
-            "Excess risk, at most", wording.number(total), relative_error_note, bound_help, total, key="bound"
+            "Excess risk, at most", format_number(total), relative_error_note, bound_help, total, key="bound"
         ),
-        Number("τ₀", wording.number(fraction), "of all rows", value=fraction, key="tau_0"),
+        Number("τ₀", format_number(fraction), "of all rows", value=fraction, key="tau_0"),
         *part_numbers,
     )
 
@@ -311,17 +319,19 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
     best_cap_statistics = optimal_cap.compute_statistics(histogram, best_choice.fraction)
     cut_share = float(best_cap_statistics.cut_share)
     affected_users_text = standard.describe_affected(best_choice.users_capped, histogram.num_users, cut_share)
-    max_share_before_text = wording.percent(histogram.max_size / histogram.num_rows)
-    max_share_after_text = wording.percent(float(best_cap_statistics.max_share))
+    max_share_before_text = format_percent(histogram.max_size / histogram.num_rows)
+    max_share_after_text = format_percent(float(best_cap_statistics.max_share))
     kept_sizes = np.minimum(histogram.sizes, max(best_choice.cap, 1.0))
-    noise_factor_text = wording.number(math.sqrt(noise_error.design_effect(kept_sizes, histogram.users)))
+    noise_factor_text = format_number(
+        math.sqrt(noise_error.compute_design_effect(kept_sizes, histogram.users))
+    )
     texts_by_heading = {}
     # Corollary 1 does not apply to low caps.
     if math.isfinite(solution.compute_error_parts_at(max(cap // 2, 1)).total):
         texts_by_heading["Half or double"] = standard.compare_half_and_double(
             cap,
             lambda caps: [float(solution.compute_error_parts_at(other_cap).total) for other_cap in caps],
-            wording.number,
+            format_number,
             "excess risk",
         )
     texts_by_heading |= {
@@ -333,11 +343,11 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
     if own_bound is not None:
         own_bound_parts = solution.compute_error_parts_at(own_bound)
         part_texts = (
-            f"{name.lower()} {wording.number(x)}" for name, x in list_risk_parts(own_bound_parts).items()
+            f"{name.lower()} {format_number(x)}" for name, x in list_risk_parts(own_bound_parts).items()
         )
         parts_text = ", ".join(part_texts)
         own_bound_risk = float(own_bound_parts.total)
-        own_bound_heading = f"Your own bound, {wording.counted(own_bound, 'row')}"
+        own_bound_heading = f"Your own bound, {format_count(own_bound, 'row')}"
         texts_by_heading[own_bound_heading] = (
             "this limit on the bias does not apply there: less than a quarter of the rows is kept."
         )
@@ -346,7 +356,7 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
                 "excess risk",
                 own_bound_risk,
                 total,
-                lambda risk: f"at most {wording.number(risk)} ({parts_text})",
+                lambda risk: f"at most {format_number(risk)} ({parts_text})",
             )
     return texts_by_heading
 
@@ -360,7 +370,7 @@ def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
     best_choice, problem = solution.best_choice, solution.problem
     least_epsilon = find_least_epsilon(solution)
     remedy_sentence = (
-        f" From ε = {wording.number(least_epsilon)} on it is below 1." if math.isfinite(least_epsilon) else ""
+        f" From ε = {format_number(least_epsilon)} on it is below 1." if math.isfinite(least_epsilon) else ""
     )
     conditions_by_sentence = {
         f"**An excess risk above 1 promises nothing**: it only compares bounds.{remedy_sentence}": best_choice.total
@@ -402,17 +412,17 @@ def describe_formulae(parameters: LearningParameters) -> str:
     """Write how the bias and the privacy noise are bounded, with the formulae."""
     bias_term, privacy_term = parameters.bias, parameters.privacy
     noise_factor = float(privacy_term.compute_error(1.0, 1.0, parameters.failure_probability))
-    latex_exponent = "" if privacy_term.power == 1.0 else f"^{{{wording.digits(privacy_term.power)}}}"
+    latex_exponent = "" if privacy_term.power == 1.0 else f"^{{{format_digits(privacy_term.power)}}}"
     latex_power = rf"$(\text{{share}}/\varepsilon){latex_exponent}$"
     sentences = [
         f"Bias at most ${bias_term.formula}$. It needs: {bias_term.needs_text[:1].lower()}{bias_term.needs_text[1:]}."
     ]
     if not bias_term.needs_variance:
         sentences.append("Var(H) is not used.")
-    formula_text = f"F = {wording.number(noise_factor)} {latex_power}"
+    formula_text = f"F = {format_number(noise_factor)} {latex_power}"
     if privacy_term.log_power:
         formula_text += (
-            f", that is $C \\ln^2(3/\\delta)$ {latex_power} with C = {wording.number(privacy_term.constant)}"
+            f", that is $C \\ln^2(3/\\delta)$ {latex_power} with C = {format_number(privacy_term.constant)}"
         )
     return f"{' '.join(sentences)} {formula_text}; share is the largest of one user in what is kept."
 
@@ -431,7 +441,7 @@ def list_bias_bound_rows(
 
     def format_twice(bias: FloatArray) -> str:
         """Write twice one bound on the bias, or that it does not apply."""
-        return wording.number(2.0 * float(bias)) if np.isfinite(bias) else "does not apply"
+        return format_number(2.0 * float(bias)) if np.isfinite(bias) else "does not apply"
 
     return [
         {
@@ -439,8 +449,8 @@ def list_bias_bound_rows(
             "Bound": term.title,
             "Needs": term.needs_text,
             **{column: format_twice(bias_by_term[term]) for column, bias_by_term in biases_by_column.items()},
-            "Best bound under it": wording.counted(round(best_choice.cap), "row"),
-            "Its excess risk": wording.number(best_choice.total),
+            "Best bound under it": format_count(round(best_choice.cap), "row"),
+            "Its excess risk": format_number(best_choice.total),
             "Formula": f"${term.formula}$",
         }
         for term, best_choice in choices_by_term.items()
@@ -449,9 +459,9 @@ def list_bias_bound_rows(
 
 def write_methods(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Methods:
     """Write the methods text: guarantee, rows per user and rule of choice; the excess risk itself is not stated."""
-    cap_text = wording.counted(solution.best_choice.max_contributions, "row")
-    finite_sample_text = wording.entered(parameters.finite_sample_constant)
-    failure_text = wording.entered(parameters.failure_probability)
+    cap_text = format_count(solution.best_choice.max_contributions, "row")
+    finite_sample_text = format_entered(parameters.finite_sample_constant)
+    failure_text = format_entered(parameters.failure_probability)
     statement_start = "A model was trained by a private learner, and released,"
     return Methods(
         guarantee_text=write_guarantee(statement_start, parameters.epsilon, NEIGHBOURS),
@@ -460,6 +470,6 @@ def write_methods(solution: LearningSolution, dataset: Dataset, parameters: Lear
         disclosure=dataset.provenance,
         rule_sentence="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "
         f"with VC dimension {parameters.vc_dimension}, failure probability {failure_text}, and constants of "
-        f"{finite_sample_text} for the finite sample and {wording.entered(parameters.privacy_constant)} for privacy. "
+        f"{finite_sample_text} for the finite sample and {format_entered(parameters.privacy_constant)} for privacy. "
         "It promises no accuracy.",
     )

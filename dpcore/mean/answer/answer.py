@@ -28,9 +28,9 @@ from dpcore.code.forms import (
     name_smooth_form,
 )
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import choose_library
+from dpcore.common.wording import format_count, format_number
 from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
@@ -64,10 +64,10 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     parameters = answer.parameters
     problem = answer.solution.problem
     clamped_values = answer.solution.clamped_values
-    value_bound_text, variance_text = map(wording.number, (parameters.value_bound, problem.value_variance))
+    value_bound_text, variance_text = map(format_number, (parameters.value_bound, problem.value_variance))
     if problem.value_variance <= parameters.largest_variance:
-        variance_text += f" (at most {wording.number(parameters.largest_variance)})"
-    rho_text = f"ρ = {wording.number(problem.user_share, 2)}"
+        variance_text += f" (at most {format_number(parameters.largest_variance)})"
+    rho_text = f"ρ = {format_number(problem.user_share, 2)}"
     user_model_text = rho_text if problem.table_values is None else "the values themselves"
     values_sentences = "There are no values to read."
     if clamped_values is not None:
@@ -161,11 +161,11 @@ def build_answer(
                 (smooth_choice, mean_solution.smooth_standard_error),
             )
         )
-        num_kept_rows = float(dataset.histogram.kept_rows(cap))
+        num_kept_rows = float(dataset.histogram.count_kept_rows(cap))
         return {"rows_kept_at_cap": num_kept_rows, "cap": cap_json_entries, "smooth": smooth_json_entries}
 
     answer = Answer(
-        headline=standard.instruct_to_cap(wording.counted(cap, "row")),
+        headline=standard.instruct_to_cap(format_count(cap, "row")),
         detail=words.write_detail(mean_solution, dataset, parameters),
         numbers=words.build_numbers(mean_solution),
         assumptions=list_assumptions(mean_solution.problem),
@@ -377,7 +377,9 @@ def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, pro
         columns_by_name |= {"row_weight": row_weights, "user_weight": row_weights * sizes}
     columns_by_name["rows_kept_at_cap"] = np.minimum(sizes, cap)
     if not isinstance(problem, PrivateCountsProblem):
-        columns_by_name["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
+        columns_by_name["capped_row_weight"] = np.full(
+            sizes.shape, 1.0 / float(histogram.count_kept_rows(cap))
+        )
     return write_columns(columns_by_name, provenance)
 
 

@@ -19,7 +19,7 @@ from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLE_BY_PART
 from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_bound_limits, choose_curve_bounds
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import Axis, Band, Curve, Item, Mark, Plot, Scale, Style, Toggle, linear_axis
-from dpcore.common import wording
+from dpcore.common.wording import PERCENT, capitalise, format_count, format_number
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
@@ -67,7 +67,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         *(Curve(name, bounds, errors, STYLE_BY_PART[name]) for name, errors in errors_by_part.items()),
         *split_curves,
         *(
-            Band(f"Within 5{wording.PERCENT} of the best", *stretch)
+            Band(f"Within 5{PERCENT} of the best", *stretch)
             for stretch in wide_stretches[:MAX_LISTED_INTERVALS]
         ),
     ]
@@ -86,9 +86,9 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     error_axis_name = "delta-method error" if is_linearised else error_name
     return Plot(
         "mean-error",
-        f"{wording.capital(error_name)} against the bound",
-        f"The {error_name} is smallest at {wording.counted(cap, 'row')} per user, {wording.number(cap_error)}; "
-        f"smooth weights reach {wording.number(smooth_error)}.",
+        f"{capitalise(error_name)} against the bound",
+        f"The {error_name} is smallest at {format_count(cap, 'row')} per user, {format_number(cap_error)}; "
+        f"smooth weights reach {format_number(smooth_error)}.",
         build_bound_axis(problem.histogram),
         Axis(error_axis_name, VALUE_UNIT, axis_limits, settable_range=choose_error_limits(problem)),
         (*items, *marks),
@@ -113,7 +113,7 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     row_weights = (
         mean.compute_row_weight(solution.problem, solution.smooth_choice.threshold, sizes) / equal_weight
     )
-    capped_row_weights = np.minimum(sizes, cap) / sizes / float(histogram.kept_rows(cap)) / equal_weight
+    capped_row_weights = np.minimum(sizes, cap) / sizes / float(histogram.count_kept_rows(cap)) / equal_weight
     plotted_columns = {"size": sizes, "smooth_row_weight": row_weights}
     plotted_columns["capped_row_weight_on_average"] = capped_row_weights
     # No bound leads beyond these limits.
@@ -147,7 +147,7 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped_values: Clamped
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
     # error of the best cap at epsilon = 1 fits into it.
     axis_problem = mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped_values.variance)
-    half_height = 1.3 * max(float(np.abs(shifts).max()), mean.best_cap(axis_problem).standard_error)
+    half_height = 1.3 * max(float(np.abs(shifts).max()), mean.find_best_cap(axis_problem).standard_error)
     smooth_half_widths = np.sqrt(
         smooth_errors.privacy_variance if has_table_values else smooth_errors.squared_error
     )
@@ -357,7 +357,7 @@ def _plot_range_end(
     items: list[Item] = [
         Curve("Together", plotted_ends, error_parts_over_end.error, Style.TOTAL),
         *(
-            Curve(wording.capital(name), plotted_ends, columns[name], style)
+            Curve(capitalise(name), plotted_ends, columns[name], style)
             for name, style in style_by_part_name.items()
         ),
         Mark(f"{end_name} in use", current_end, current_error, Style.ENTERED, "square"),
@@ -366,8 +366,8 @@ def _plot_range_end(
     if marked_range is not None:
         items.append(Mark("Best U", marked_range.upper, marked_range.error, Style.TOTAL))
         alt_text = (
-            f"With L as entered the error is least at U = {wording.number(marked_range.upper)}, "
-            f"{wording.number(marked_range.error)}. {marked_range.certificate.sentence}"
+            f"With L as entered the error is least at U = {format_number(marked_range.upper)}, "
+            f"{format_number(marked_range.error)}. {marked_range.certificate.sentence}"
         )
     max_error = 1.5 * max(float(error_parts_over_end.error.max()), current_error)
     if ranges.users_problem is not None and ranges.current_users_range is not None:
@@ -411,9 +411,9 @@ def build_table(
     users_choices = {"Users clamped, in use": ranges.current_users_range, BEST_FOR_USERS: joint_users_choice}
     shown_choices |= {row_title: choice for row_title, choice in users_choices.items() if choice is not None}
     fields_by_title = {"L": "lower", "U": "upper", "Bound, rows": "threshold"}
-    fields_by_title |= {wording.capital(name): name for name in ("clamping", "bounding", "noise", "error")}
+    fields_by_title |= {capitalise(name): name for name in ("clamping", "bounding", "noise", "error")}
     return {"": [*shown_choices]} | {
-        column_title: [wording.number(getattr(choice, field_name)) for choice in shown_choices.values()]
+        column_title: [format_number(getattr(choice, field_name)) for choice in shown_choices.values()]
         for column_title, field_name in fields_by_title.items()
     }
 
@@ -428,7 +428,7 @@ def describe_ranges(
 
     If no release can use the best range for rows, a warning stands in place of its proof.
     """
-    format_number, problem = wording.number, ranges.weighted_rows.problem
+    problem = ranges.weighted_rows.problem
     equal_tails_lower_text, equal_tails_upper_text = map(format_number, ranges.equal_tails_range)
     private_counts_sentence = (
         " Noise is for a mean at L or U, where it is largest." if ranges.has_private_counts else ""
@@ -444,7 +444,7 @@ def describe_ranges(
         f"{private_counts_sentence}",
         f"**Equal tails**, a simple rule: L = {equal_tails_lower_text}, U = {equal_tails_upper_text} cut off the "
         "weight of "
-        f"{wording.counted(ranges.users_cut_per_tail, 'user')} at the bound at either end; the best range cuts off "
+        f"{format_count(ranges.users_cut_per_tail, 'user')} at the bound at either end; the best range cuts off "
         f"{format_number(ranges.users_beyond)} users.",
     ]
     if not is_usable(problem, ranges.best_range):

@@ -7,7 +7,7 @@ from functools import partial
 
 from dpcore.answer import section
 from dpcore.answer.answer import Answer
-from dpcore.common import wording
+from dpcore.common.wording import format_entered
 from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.mean import threshold_search, value_range
@@ -33,7 +33,7 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     joint_choice = yield _search_joint(
         "range_search",
         (problem.epsilon, problem.relative_noise),
-        partial(value_range.best_joint, problem),
+        partial(value_range.find_best_joint, problem),
         "Looking for the best range and bound",
     )
     users_choice, users_problem = None, ranges.users_problem
@@ -56,7 +56,7 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     elif joint_choice is not None and plots.is_usable(problem, joint_choice):
         lower, upper = plots.round_outward(joint_choice)
         if (lower, upper) != (ranges.current_range.lower, ranges.current_range.upper):
-            button_text = f"Use L = {wording.entered(lower)}, U = {wording.entered(upper)}"
+            button_text = f"Use L = {format_entered(lower)}, U = {format_entered(upper)}"
             yield section.Proposal(button_text, "straighten", {"lower": lower, "upper": upper})
     if (
         not dataset.is_private
@@ -64,7 +64,7 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
         and users_choice.error < _get_smooth_weights_error(answer)
     ):
         lower, upper = plots.round_outward(users_choice)
-        button_text = f"Clamp users, L = {wording.entered(lower)}, U = {wording.entered(upper)}"
+        button_text = f"Clamp users, L = {format_entered(lower)}, U = {format_entered(upper)}"
         yield section.Proposal(
             button_text, "straighten", {"clamp": Clamp.USERS, "lower": lower, "upper": upper}
         )

@@ -174,7 +174,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     if parameters.counts is mean.Counts.PUBLIC:
         dataset.refuse_public_counts()
     problem = parameters.build_problem(histogram, value_summary)
-    cap_choice, smooth_choice = mean.best_cap(problem), mean.best_smooth(problem)
+    cap_choice, smooth_choice = mean.find_best_cap(problem), mean.find_best_smooth(problem)
     best_bounds = [cap_choice.max_contributions, smooth_choice.threshold]
     bounds = np.unique(np.concatenate((axes.choose_curve_bounds(histogram), best_bounds)))
     split_release, worst_case_errors = None, None
@@ -182,7 +182,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, value_summary: ValueSumm
     if isinstance(problem, PrivateCountsProblem):
         split_problem = replace(problem, released_sums=ReleasedSums.SPLIT)
         split_release = SplitRelease(
-            mean.best_cap(split_problem), mean.compute_capped_error(split_problem, bounds)
+            mean.find_best_cap(split_problem), mean.compute_capped_error(split_problem, bounds)
         )
     if problem.target is mean.Target.TABLE:
         user_weights = (
@@ -221,7 +221,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundC
     def compute_best(epsilon: float) -> tuple[float, float]:
         """Return the best cap at one epsilon, and its error."""
         epsilon_problem = replace(problem, epsilon=epsilon)
-        cap = float(mean.best_cap(epsilon_problem).max_contributions)
+        cap = float(mean.find_best_cap(epsilon_problem).max_contributions)
         return cap, math.sqrt(float(measure_caps(epsilon_problem, cap).squared_error))
 
     return BoundComparison(
@@ -244,7 +244,7 @@ def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
     if problem.noise.kind is NoiseKind.GAUSSIAN:
         # A conversion takes a second at the ends of the range.
         library_program, std_factor = Program.PYTHON, LARGEST_STD_RATIO_OF_NOISES
-    noise_variance_factor = problem.relative_noise / float(problem.noise.variance(1.0))
+    noise_variance_factor = problem.relative_noise / float(problem.noise.compute_variance(1.0))
 
     def noise_deviation(epsilon: float) -> float:
         """Return the standard deviation of the noise at one epsilon if one user holds all the weight."""
@@ -252,7 +252,7 @@ def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
         noise = find_noise(
             library_program, problem.mechanism, epsilon, problem.delta, num_aggregates=num_aggregates
         )
-        return problem.value_bound * math.sqrt(noise_variance_factor * float(noise.variance(1.0)))
+        return problem.value_bound * math.sqrt(noise_variance_factor * float(noise.compute_variance(1.0)))
 
     # Lowest without sampling error: every user weighs the same, and noise is the whole error, or half of its square if
     # the mean is an end of its range. Highest if all rows are kept and values have the largest variance, B^2 / 4:

@@ -21,14 +21,22 @@ from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise, draw_uni
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.methods import Methods, cite_noise
 from dpcore.answer.plot import Axis, Curve, Mark, Plot, Style, Toggle
-from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.programs import MEAN_SPLITTING_PROGRAMS
 from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.wording import (
+    capitalise,
+    choose_word,
+    describe_change,
+    format_count,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.users_solution import UsersSolution
-from dpcore.mean.clamped_users import ClampedUsersProblem, best_joint
+from dpcore.mean.clamped_users import ClampedUsersProblem, find_best_joint
 from dpcore.mean.moved_mean import find_mean
 from dpcore.mean.parameters import Clamp, MeanParameters
 from dpcore.mean.private_counts import PrivateCountsProblem
@@ -74,17 +82,17 @@ def propose_clamp(solution: UsersSolution, rows_choice: mean.SmoothChoice, clamp
     advice_sentence = f" Choose {other_name} under *Clamp*." if is_better else ""
     cancelling_sentence = ""
     if (other_error < current_error * (1.0 - 1e-9)) != is_better:
-        rows_error_text, users_error_text = map(wording.number, added_errors_by_clamp.values())
+        rows_error_text, users_error_text = map(format_number, added_errors_by_clamp.values())
         added_phrase = f"added up, the errors are {rows_error_text} (rows), {users_error_text} (users)."
         cancelling_sentence = f" Biases cancel on this table: {added_phrase}"
-    comparison_phrase = f"error {wording.number(other_error)}, {wording.change(other_error, current_error)}"
+    comparison_phrase = f"error {format_number(other_error)}, {describe_change(other_error, current_error)}"
     return f"{other_name} clamped: {comparison_phrase}.{cancelling_sentence}{advice_sentence}"
 
 
 def write_headline(solution: UsersSolution) -> str:
     """Write the instruction to weigh users by the bound and to limit their deviation."""
-    threshold_text = wording.counted(solution.threshold, "row")
-    limit_text = wording.number(solution.deviation_limit)
+    threshold_text = format_count(solution.threshold, "row")
+    limit_text = format_number(solution.deviation_limit)
     return f"Weigh a user as at most {threshold_text}, and limit their total deviation to ± {limit_text}."
 
 
@@ -106,7 +114,7 @@ def write_user_detail(
         sentences.append(
             "**Assumed: the mean is (L + U)/2**, and users' means are normal around it. A mean one standard deviation "
             "of users away costs what clamping users gains. In these errors the clamped parts never cancel. "
-            f"For any distribution of users' means the error is at most {wording.number(worst_error)}."
+            f"For any distribution of users' means the error is at most {format_number(worst_error)}."
         )
     if isinstance(solution.problem, PrivateCountsProblem):
         sentences.append("Counts are **private too**.")
@@ -124,20 +132,20 @@ def build_user_numbers(solution: UsersSolution, error_key: str, num_users: int) 
     threshold, error, deviation_limit = solution.threshold, solution.standard_error, solution.deviation_limit
     rows_error = solution.rows_error
     threshold_text, error_text, limit_text, rows_error_text = map(
-        wording.number, (threshold, error, deviation_limit, rows_error)
+        format_number, (threshold, error, deviation_limit, rows_error)
     )
     noise_share = float(solution.mean_error.privacy_variance) / float(solution.mean_error.squared_error)
-    threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
+    threshold_unit = choose_word(threshold, "row per user", "rows per user")
     threshold_help = "The rows of a heavier user together weigh as much as this many."
-    error_note = f"({wording.percent(noise_share)} noise)"
-    error_label = wording.capital(error_key.replace("_", " "))
+    error_note = f"({format_percent(noise_share)} noise)"
+    error_label = capitalise(error_key.replace("_", " "))
     error_help = "Root mean square distance of a release from the mean."
     cut_note, limit_unit = "", "rows × unit of the values"
     if solution.user_deviations is not None:
         num_clamped = solution.user_deviations.count_cut(threshold)
-        cut_note = f"cuts {wording.counted(num_clamped, 'user')} ({wording.percent(num_clamped / num_users)})"
+        cut_note = f"cuts {format_count(num_clamped, 'user')} ({format_percent(num_clamped / num_users)})"
     limit_help = "T = h (U − L)/2, on the rows' weight times the distance of the user's mean from (L + U)/2."
-    rows_note = wording.change(rows_error, error)
+    rows_note = describe_change(rows_error, error)
     rows_help = "The error of the best smooth weights, with each row clamped to [L, U]."
     threshold_args = threshold_text, threshold_unit, threshold_help, threshold, ROWS_UNIT, "threshold"
     limit_args = f"± {limit_text}", cut_note, limit_help, deviation_limit, limit_unit, "deviation_limit"
@@ -155,7 +163,7 @@ def list_user_error_parts(solution: UsersSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error, bias (without values: sampling) and noise; their squares add up to its square."""
     errors_by_part = split_errors(solution, solution.mean_error)
     return build_error_parts(
-        {part_name: float(part_errors) for part_name, part_errors in errors_by_part.items()}, wording.number
+        {part_name: float(part_errors) for part_name, part_errors in errors_by_part.items()}, format_number
     )
 
 
@@ -176,7 +184,7 @@ def build_user_facts(
     solution: UsersSolution, problem: mean.MeanProblem, rows_facts: Mapping[str, str], own_bound: int | None
 ) -> dict[str, str]:
     """Build the facts behind the answer; those on users, noise and counts are the same as of clamped rows."""
-    user_deviations, threshold, format_number = solution.user_deviations, solution.threshold, wording.number
+    user_deviations, threshold = solution.user_deviations, solution.threshold
 
     def compute_errors(bounds: list[float]) -> FloatArray:
         """Return the root mean square error at each bound."""
@@ -189,12 +197,12 @@ def build_user_facts(
     if own_bound is not None:
         own_and_best_errors = float(compute_errors([float(own_bound)])[0]), solution.standard_error
         own_bound_sentence = standard.compare_own_bound("error", *own_and_best_errors, format_number)
-        fact_texts[f"Your own bound, {wording.counted(own_bound, 'row')}"] = own_bound_sentence
+        fact_texts[f"Your own bound, {format_count(own_bound, 'row')}"] = own_bound_sentence
     if user_deviations is not None:
         num_clamped = user_deviations.count_cut(threshold)
         fact_texts["Who is affected"] = (
-            f"{wording.counted(num_clamped, 'user')} ({wording.percent(num_clamped / problem.histogram.num_users)}) "
-            f"{wording.agreeing(num_clamped, 'deviates', 'deviate')} by more than the limit. Users with fewer rows "
+            f"{format_count(num_clamped, 'user')} ({format_percent(num_clamped / problem.histogram.num_users)}) "
+            f"{choose_word(num_clamped, 'deviates', 'deviate')} by more than the limit. Users with fewer rows "
             "than the bound may lie farther from the middle."
         )
     kept_headings = ("How users differ", "Noise", "Where counts are private", "At which mean")
@@ -226,8 +234,8 @@ def plot_user_errors(
     return Plot(
         "mean-error",
         "Error over the bound",
-        f"With users' deviations clamped the error is least at {wording.number(solution.threshold)} rows, "
-        f"{wording.number(best_error)}.",
+        f"With users' deviations clamped the error is least at {format_number(solution.threshold)} rows, "
+        f"{format_number(best_error)}.",
         build_bound_axis(problem.histogram),
         Axis("error", VALUE_UNIT, axis_limits),
         (
@@ -297,7 +305,7 @@ def write_user_methods(
     methods: Methods, solution: UsersSolution, problem: mean.MeanProblem, parameters: MeanParameters
 ) -> Methods:
     """Write the methods text of clamped users; guarantee and rule are taken from that of clamped rows."""
-    range_middle_text = wording.entered((parameters.lower + parameters.upper) / 2.0)
+    range_middle_text = format_entered((parameters.lower + parameters.upper) / 2.0)
     released_sum_text = "the sum of these deviations"
     if problem.num_aggregates == 2:
         released_sum_text = (
@@ -314,10 +322,10 @@ def write_user_methods(
             f"to {released_sum_text}. A mean that no users can have was moved to the nearest that they can."
         )
 
-    error_text = wording.number(solution.standard_error)
+    error_text = format_number(solution.standard_error)
     at_most_text = "at most " if find_mean(solution.problem) is None else ""
-    limit_text = f"± {wording.number(solution.deviation_limit)}"
-    steps_text = write_steps(wording.counted(solution.threshold, "row"), limit_text)
+    limit_text = f"± {format_number(solution.deviation_limit)}"
+    steps_text = write_steps(format_count(solution.threshold, "row"), limit_text)
     return replace(
         methods,
         procedure=f"{steps_text} The expected error of the released mean is {at_most_text}{error_text} in the unit of "
@@ -339,7 +347,7 @@ def build_problem(dataset: Dataset, problem: mean.MeanProblem) -> ClampedUsersPr
     """
     if dataset.values is None or problem.program in MEAN_SPLITTING_PROGRAMS:
         return None
-    unit_noise_variance = float(problem.noise.variance(1.0))
+    unit_noise_variance = float(problem.noise.compute_variance(1.0))
     users_problem = ClampedUsersProblem(dataset.values, unit_noise_variance, problem.num_aggregates == 2)
     centred_user_means = users_problem.users.means
     return users_problem if centred_user_means.min() < centred_user_means.max() else None
@@ -365,8 +373,8 @@ def build_choice(
 def find_best_choice(
     problem: ClampedUsersProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> RangeChoice:
-    """Find the best range and bound for users together, by `dpcore.mean.clamped_users.best_joint`."""
-    limit_choice = best_joint(problem, progress=progress, should_stop=should_stop)
+    """Find the best range and bound for users together, by `dpcore.mean.clamped_users.find_best_joint`."""
+    limit_choice = find_best_joint(problem, progress=progress, should_stop=should_stop)
     half_range_width = limit_choice.width / 2.0
     lower_and_upper = limit_choice.centre - half_range_width, limit_choice.centre + half_range_width
     return build_choice(problem, limit_choice.threshold, *lower_and_upper, limit_choice.certificate)

@@ -89,10 +89,10 @@ def solve_users(
         user_model = UserModel(problem)
         compute_error = user_model.compute_error
         threshold = user_model.find_threshold(bounds, user_model.compute_error(bounds).squared_error)
-        rows_bound, rows_cut = mean.best_smooth(problem).threshold, user_model.row_cut
+        rows_bound, rows_cut = mean.find_best_smooth(problem).threshold, user_model.row_cut
     elif value_summary is not None and problem.table_values is not None:
         user_deviations = value_summary.user_deviations
-        noise_arguments = float(problem.noise.variance(1.0)), problem.num_aggregates == 2
+        noise_arguments = float(problem.noise.compute_variance(1.0)), problem.num_aggregates == 2
         threshold = user_deviations.find_threshold(*noise_arguments)
         compute_error = partial(_measure_table_error, user_deviations, noise_arguments)
     measure_at = partial(_measure_users, problem, compute_error, user_deviations)

@@ -19,9 +19,18 @@ from dpcore.answer.answer import (
 )
 from dpcore.answer.axes import RANGE_SOURCE_PHRASE, ROWS_UNIT, OutsideCounts
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
-from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, describe_program
+from dpcore.common.wording import (
+    PERCENT,
+    capitalise,
+    choose_word,
+    describe_change,
+    format_count,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.dataset import Dataset
 from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, MeanSolution
 from dpcore.mean.answer.users import VALUE_UNIT, propose_clamp
@@ -59,20 +68,20 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
         error_help += " It counts that a release outside [L, U] is moved to its nearer end."
     else:
         error_help += " It is an upper bound, as a release outside [L, U] is moved to its nearer end."
-    error_label, error_key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
+    error_label, error_key = capitalise(solution.error_name), solution.error_name.replace(" ", "_")
 
     def build_error_number(mean_error: mean.MeanError, error_label: str, number_key: str) -> Number:
         """Build the number of an error, with the share of noise in its square."""
         error = math.sqrt(float(mean_error.squared_error))
         noise_note = (
-            f"({wording.percent(float(mean_error.privacy_variance / mean_error.squared_error))} noise)"
+            f"({format_percent(float(mean_error.privacy_variance / mean_error.squared_error))} noise)"
         )
         return Number(
-            error_label, wording.number(error), noise_note, error_help, error, VALUE_UNIT, number_key
+            error_label, format_number(error), noise_note, error_help, error, VALUE_UNIT, number_key
         )
 
-    cap_text, threshold_text = wording.counted(cap, "row"), wording.number(threshold)
-    threshold_unit = wording.agreeing(threshold, "row per user", "rows per user")
+    cap_text, threshold_text = format_count(cap, "row"), format_number(threshold)
+    threshold_unit = choose_word(threshold, "row per user", "rows per user")
     cap_help = "Upper bound on contributions per user."
     threshold_help = "The rows of a heavier user together weigh as much as this many."
     threshold_number_arguments = (
@@ -94,7 +103,7 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     error = solution.worst_case_errors.cap_error_bound
     worst_case_help = "The worst case of the best bound over all values in [L, U], not a forecast."
     upper_bound_note = "at most, linearised" if solution.has_private_counts else "at most"
-    worst_case_error_text = wording.number(error)
+    worst_case_error_text = format_number(error)
     return *numbers, Number(
         "Error whatever the values",
         worst_case_error_text,
@@ -114,7 +123,7 @@ def list_error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
     errors_by_part = {BIAS: abs(float(cap_error.shift))} if solution.problem.table_values is not None else {}
     errors_by_part[SAMPLING] = math.sqrt(float(cap_error.sampling_variance))
     errors_by_part[NOISE] = math.sqrt(float(cap_error.privacy_variance))
-    return build_error_parts(errors_by_part, wording.number)
+    return build_error_parts(errors_by_part, format_number)
 
 
 def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> str:
@@ -174,7 +183,7 @@ def warn_of_leaks(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     reads_values = solution.clamped_values is not None and parameters.reads_values
     if not reads_values and solution.has_private_counts:
         return [standard.warn_of_leak("this bound was")]
-    safer_cap_text = wording.counted(_find_safer_cap(solution, parameters), "row")
+    safer_cap_text = format_count(_find_safer_cap(solution, parameters), "row")
     if not reads_values:
         sentences, worst_case_phrase = [standard.PUBLIC_COUNTS_CAVEAT], ""
     else:
@@ -192,7 +201,7 @@ def _find_safer_cap(solution: MeanSolution, parameters: MeanParameters) -> int:
     if parameters.likeness is mean.Likeness.FROM_VALUES:
         changed_fields["likeness"] = mean.Likeness.ENTERED
     problem = replace(parameters, **changed_fields).build_problem(solution.problem.histogram)  # type: ignore[arg-type]
-    return mean.best_cap(problem).max_contributions
+    return mean.find_best_cap(problem).max_contributions
 
 
 def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list[str]:
@@ -205,13 +214,13 @@ def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list
         clamping_shift = value_summary.table_values.clamping_shift
         sentences.append(
             "Error about **the mean of these rows**. Shift by leaving rows out: {}, by clamping: {}.".format(
-                *map(wording.number, (solution.cap_choice.shift - clamping_shift, clamping_shift))
+                *map(format_number, (solution.cap_choice.shift - clamping_shift, clamping_shift))
             )
         )
     elif solution.is_about_table or problem.user_share:
         assumption_phrase = "rows are independent"
         if problem.user_share:
-            assumption_phrase = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
+            assumption_phrase = f"{format_percent(problem.user_share, 2)} of the variance lies between users"
         which_mean_phrase = (
             "about **this table's mean**" if solution.is_about_table else "**for people like these**"
         )
@@ -226,7 +235,7 @@ def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list
         heavier_users_comparative = "higher" if value_summary.size_slope > 0.0 else "lower"
         sentences.append(
             f"**Users with more rows have {heavier_users_comparative} values**: the mean over rows is "
-            f"{wording.number(clamped_values.mean)}, over users {wording.number(mean_over_users)}. This bound is for "
+            f"{format_number(clamped_values.mean)}, over users {format_number(mean_over_users)}. This bound is for "
             "the first."
         )
     return sentences
@@ -246,7 +255,6 @@ def describe_near_optimal(solution: MeanSolution) -> str:
     if len(solution.stretches) > MAX_LISTED_INTERVALS:
         intervals_text = f"{len(solution.stretches)} stretches"
     elif len(solution.stretches) > 1:
-        format_number = wording.number
         interval_texts = [
             format_number(a) + (f" to {format_number(b)}" if b > a else "") for a, b in solution.stretches
         ]
@@ -259,25 +267,25 @@ def describe_near_optimal(solution: MeanSolution) -> str:
         return standard.write_near_optimal_range(
             min_cap, max_cap, "row", objective_text=objective_text, worse_choices_phrase=worse_caps_phrase
         )
-    return f"bounds of {intervals_text} are within 5{wording.PERCENT} of {objective_text}."
+    return f"bounds of {intervals_text} are within 5{PERCENT} of {objective_text}."
 
 
 def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> dict[str, str]:
     """Build the facts behind the answer: texts by heading."""
-    histogram, error_name, format_number = solution.problem.histogram, solution.error_name, wording.number
+    histogram, error_name = solution.problem.histogram, solution.error_name
     cap, best_error = solution.cap_choice.max_contributions, solution.cap_standard_error
-    lost_share_of_rows = 1.0 - float(histogram.kept_rows(cap)) / histogram.num_rows
+    lost_share_of_rows = 1.0 - float(histogram.count_kept_rows(cap)) / histogram.num_rows
     share_of_rows_of_affected = (
         1.0 - float(histogram.compute_sums_at(cap).rows_at_or_below) / histogram.num_rows
     )
-    num_affected = histogram.users_above(cap)
+    num_affected = histogram.count_users_above(cap)
     affected_users_text = standard.describe_affected(num_affected, histogram.num_users, lost_share_of_rows)
-    holds_phrase = wording.agreeing(num_affected, "This user holds", "These users hold")
+    holds_phrase = choose_word(num_affected, "This user holds", "These users hold")
     compute_errors = solution.standard_errors
     texts_by_heading = {
         "Half or double": standard.compare_half_and_double(cap, compute_errors, format_number, error_name),
         "Who is affected by the bound": f"{affected_users_text} {holds_phrase} "
-        f"{wording.percent(share_of_rows_of_affected)} of all rows.",
+        f"{format_percent(share_of_rows_of_affected)} of all rows.",
     }
     if solution.value_summary is not None and parameters.reads_values:
         texts_by_heading["How users differ"] = describe_user_share(solution.value_summary)
@@ -288,11 +296,11 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     texts_by_heading["Noise"] = describe_noise(solution.problem)
     if (split_release := solution.split_release) is not None:
         split_error = split_release.cap_choice.standard_error
-        split_cap_text = wording.counted(split_release.cap_choice.max_contributions, "row")
+        split_cap_text = format_count(split_release.cap_choice.max_contributions, "row")
         count_budget_text = "a third of ε" if solution.problem.program is Program.BIGQUERY else "ε/2"
         if solution.problem.noise.kind is NoiseKind.GAUSSIAN:
             count_budget_text = "half of the budget"
-        change_text = wording.change(split_error, solution.cap_choice.standard_error)
+        change_text = describe_change(split_error, solution.cap_choice.standard_error)
         before_text = ", before a mean is moved into [L, U]" if solution.includes_step else ""
         texts_by_heading["Against the usual split"] = (
             f"numerator and denominator with {count_budget_text} each: error {format_number(split_error)} at their "
@@ -303,9 +311,7 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     if parameters.own_bound is not None:
         own_and_best_errors = float(compute_errors(parameters.own_bound)), best_error
         own_bound_sentence = standard.compare_own_bound(error_name, *own_and_best_errors, format_number)
-        texts_by_heading[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = (
-            own_bound_sentence
-        )
+        texts_by_heading[f"Your own bound, {format_count(parameters.own_bound, 'row')}"] = own_bound_sentence
     linearised_note = ", linearised" if solution.has_private_counts else ""
     if (errors := solution.worst_case_errors) is not None:
         texts_by_heading["Whatever the values"] = (
@@ -345,8 +351,8 @@ def describe_user_share(value_summary: ValueSummary) -> str:
     if math.isnan(user_share.estimate):
         return "it cannot be estimated: nobody has two rows, or there is only one user."
     return (
-        f"about {wording.percent(user_share.clipped_estimate)} of the variance lies between users "
-        f"({wording.percent(user_share.low)} to {wording.percent(user_share.high)}), as private as these values."
+        f"about {format_percent(user_share.clipped_estimate)} of the variance lies between users "
+        f"({format_percent(user_share.low)} to {format_percent(user_share.high)}), as private as these values."
     )
 
 
@@ -366,10 +372,10 @@ def describe_shifts(solution: MeanSolution, value_summary: ValueSummary) -> tupl
             float(weights_of_users @ clamped_values.user_means / weights_of_users.sum()) - clamped_values.mean
         )
         sentence = (
-            f"The {bounding_adjective} mean differs from the plain mean by {wording.number(shift_of_mean)}"
+            f"The {bounding_adjective} mean differs from the plain mean by {format_number(shift_of_mean)}"
         )
         if solution.problem.table_values is None:
-            shift_in_errors_text = wording.number(abs(shift_of_mean) / error, 2)
+            shift_in_errors_text = format_number(abs(shift_of_mean) / error, 2)
             sentence += f", {shift_in_errors_text} times the {solution.error_name}, which does not contain it"
         sentences.append(f"{sentence}.")
     return (*sentences, f"How users differ: {describe_user_share(value_summary)}")
@@ -380,10 +386,10 @@ def find_alternative(solution: MeanSolution) -> Alternative | None:
     smooth_error, cap_error = solution.smooth_standard_error, solution.cap_standard_error
     if smooth_error > (1.0 - MIN_GAIN_OF_ALTERNATIVE) * cap_error:
         return None
-    threshold_text = wording.number(solution.smooth_choice.threshold)
+    threshold_text = format_number(solution.smooth_choice.threshold)
     comparison_sentence = (
-        f"Smooth weights, bound {threshold_text}: error {wording.number(smooth_error)}, "
-        f"{wording.change(smooth_error, cap_error)}."
+        f"Smooth weights, bound {threshold_text}: error {format_number(smooth_error)}, "
+        f"{describe_change(smooth_error, cap_error)}."
     )
     return Alternative(comparison_sentence, "Smooth weights")
 
@@ -407,7 +413,7 @@ def measure_relative_error(
 
 def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Methods:
     """Write the methods text: guarantee, best cap, released sums and expected error."""
-    value_range_text = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
+    value_range_text = f"[{format_entered(parameters.lower)}, {format_entered(parameters.upper)}]"
     problem = solution.problem
     sum_phrase, approximation_phrase = "the mean of the kept values [@epasto2020, section 3].", ""
     if isinstance(problem, PrivateCountsProblem):
@@ -422,8 +428,8 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     release_sentence += f" to {sum_phrase} A mean outside that interval was moved to its nearer end."
     cap_choice = solution.cap_choice
     at_most_phrase = "" if solution.includes_step else "at most "
-    cap, error_text = cap_choice.max_contributions, wording.number(solution.cap_standard_error)
-    cap_text, was_or_were = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
+    cap, error_text = cap_choice.max_contributions, format_number(solution.cap_standard_error)
+    cap_text, was_or_were = format_count(cap, "row"), choose_word(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
     budget_arguments = parameters.epsilon, solution.neighbours, parameters.delta or 0.0
     return Methods(
@@ -446,7 +452,7 @@ def _describe_rule(solution: MeanSolution) -> str:
     if problem.table_values is not None:
         return f"{which_mean_phrase} before clamping, computed from the values"
     user_share_phrase = (
-        f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
+        f" if a share of {format_number(problem.user_share, 2)} of the variance lies between users"
     )
     if not solution.is_about_table:
         return user_share_phrase if problem.user_share else " for rows that are independent draws"

@@ -10,9 +10,9 @@ from dpcore.answer.unit import state_unit
 from dpcore.code import forms
 from dpcore.code.forms import FILE_ROW_FIELDS, OfferedPrograms, build_forms, list_data_fields
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_count, format_entered
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer import plots, words
 from dpcore.multitask.answer.sections import SECTIONS, tabulate_weights
@@ -47,10 +47,10 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Off
     }
     max_tasks = count_tasks_per_user(comparison.entered_task_sampling or comparison.best_task_sampling)
     sampling_settings: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
-    weights_name = f"Task weights, μ = {wording.entered(weight_rule.exponent)}"
+    weights_name = f"Task weights, μ = {format_entered(weight_rule.exponent)}"
     task_weight_form = (weights_name, Quantity.TASK_WEIGHTS, task_weight_settings)
     sampling_form = (
-        f"At most {wording.counted(max_tasks, 'task')}",
+        f"At most {format_count(max_tasks, 'task')}",
         Quantity.GROUP_COUNTS,
         sampling_settings,
     )

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Points, Style
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import linear_axis, names_axis, share_axis
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import capitalise, format_entered, format_number, format_percent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.answer.solution import MultitaskSolution, Optima, Tasks, WeightComparison
 from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes, name_sampling
@@ -35,7 +35,7 @@ EXPONENT_TICKS = ((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (0.75, "3/4"), (1.0, 
 
 def name_weights(comparison: WeightComparison) -> str:
     """Name the weights by their exponent, as ``μ = 0.5``."""
-    return f"μ = {wording.entered(comparison.rule.exponent)}"
+    return f"μ = {format_entered(comparison.rule.exponent)}"
 
 
 # --- tail to head -------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
                 "cross",
             )
         ],
-        f"{UNIFORM_WEIGHTS_NAME}, all with β = {wording.number(solution.budgets.exact_budget)}",
+        f"{UNIFORM_WEIGHTS_NAME}, all with β = {format_number(solution.budgets.exact_budget)}",
     )
 
 
@@ -66,7 +66,7 @@ def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
     styles_and_symbols = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "triangle-up"))
     compared_series = [
         (
-            wording.capital(optimum_name),
+            capitalise(optimum_name),
             slice_by_size(optimum, comparison.uniform_allocation),
             *curve_style_and_symbol,
         )
@@ -236,7 +236,7 @@ def plot_skew(comparison: WeightComparison, optimum_skews: FloatArray) -> Plot:
     return Plot(
         "many-tasks-weight-skew",
         "Weight skew: whose loss a task learns",
-        f"Free weights move up to {wording.percent(optimum_skews.max())} of a task's weight to other users.",
+        f"Free weights move up to {format_percent(optimum_skews.max())} of a task's weight to other users.",
         SIZE_AXIS,
         share_axis("weight moved to other users", number_format=".3p"),
         items,
@@ -298,7 +298,7 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
     return Plot(
         "many-tasks-exponents",
         "Total error bound against the exponent",
-        f"The total error bound is smallest at μ = {wording.entered(exponent_curve.optimum[0])}.",
+        f"The total error bound is smallest at μ = {format_entered(exponent_curve.optimum[0])}.",
         linear_axis("exponent μ of the task's size", (-0.03, 1.03), named_ticks=EXPONENT_TICKS),
         Axis("total error bound", "1 = uniform", total_limits),
         items,

@@ -14,9 +14,9 @@ from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer
 from dpcore.answer.plot import Axis, Curve, Plot, Style, linear_axis
 from dpcore.code.common import render
-from dpcore.common import wording
 from dpcore.common.noise_error import Summary
 from dpcore.common.privacy import Disclosure, write_file_name
+from dpcore.common.wording import format_count, format_digits, format_entered
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.multitask import exact
@@ -72,7 +72,7 @@ def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
         has_titles=True,
     )
     if num_idle_users := int((solution.tasks.graph.tasks_per_user == 0).sum()):
-        yield section.Note(f"Without {wording.counted(num_idle_users, 'user')} who contribute to no task.")
+        yield section.Note(f"Without {format_count(num_idle_users, 'user')} who contribute to no task.")
     uses_data = answer.parameters.generator is None
     table_columns, num_left_out = plots.tabulate_tasks(solution, MAX_TABLE_ROWS)
     task_names = (yield section.ItemNames("task")) if uses_data else None
@@ -95,7 +95,7 @@ def show_users_and_tasks(answer: Answer, dataset: Dataset) -> section.Parts:
         },
     )
     left_out_sentence = (
-        f" Without {wording.counted(num_left_out, 'task')} in the middle." if num_left_out else ""
+        f" Without {format_count(num_left_out, 'task')} in the middle." if num_left_out else ""
     )
     yield section.Note(f"Numbered from 0 as tasks first appear.{left_out_sentence}")
     yield section.Label()
@@ -115,7 +115,7 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
             )
         for budget_fit, fit_phrase in phrase_by_fit.items():
             for exponent in sorted({0.0, comparison.rule.exponent}):
-                weights_name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
+                weights_name = f"μ = {format_entered(exponent)}" if exponent else "Uniform"
                 weight_rule = WeightRule(exponent, budget_fit)
                 allocation_by_name[f"{weights_name}, {fit_phrase}"] = weight_rule.allocate(comparison.problem)
         allocation_by_name[f"Exact optimum, {optimum_name}"] = optimum
@@ -256,19 +256,19 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
             experiment.epsilons, STYLE_DASH_SYMBOL_OF_EPSILONS, strict=False
         ):
             summary = summaries_by_panel[algorithm, power, epsilon]
-            epsilon_key = f"epsilon_{wording.digits(epsilon)}"
+            epsilon_key = f"epsilon_{format_digits(epsilon)}"
             columns_by_name[f"{'relative_rmse' if is_relative else 'rmse'}_{epsilon_key}"] = summary.means
             columns_by_name[f"standard_error_{epsilon_key}"] = summary.standard_errors
             whisker_lengths, mean_errors = np.nan_to_num(2.0 * summary.standard_errors), summary.means
             whisker_ends = (mean_errors - whisker_lengths, mean_errors + whisker_lengths)
-            curve_name = f"ε = {wording.entered(epsilon)}"
+            curve_name = f"ε = {format_entered(epsilon)}"
             curve = Curve(
                 curve_name, exponents, mean_errors, style, *whisker_ends, dash=dash, width=2.0, symbol=symbol
             )
             curves.append(curve)
-        panel_title = f"{NAME_BY_ALGORITHM[algorithm]}, a = {wording.entered(power)}"
+        panel_title = f"{NAME_BY_ALGORITHM[algorithm]}, a = {format_entered(power)}"
         return Plot(
-            f"many-tasks-experiment-{algorithm_number}-{wording.digits(power)}",
+            f"many-tasks-experiment-{algorithm_number}-{format_digits(power)}",
             panel_title,
             f"Test error against the exponent for {panel_title}.",
             linear_axis("exponent μ", (-0.04, 1.04), named_ticks=plots.EXPONENT_TICKS),
@@ -437,7 +437,7 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
     num_pairs = solution.tasks.graph.num_pairs
     file_size_phrase = f" (about {num_pairs * 32 / 1e6:,.0f} MB)" if num_pairs > LARGE_FILE_PAIRS else ""
     yield section.Note(
-        f"Label in both tables: *{disclosure_label}*. {wording.counted(num_pairs, 'line')} of user-task "
+        f"Label in both tables: *{disclosure_label}*. {format_count(num_pairs, 'line')} of user-task "
         f"weights{file_size_phrase}, "
         "numbered from 0 as users and tasks first appear."
     )

@@ -16,10 +16,10 @@ import numpy as np
 
 from dpcore.answer.against import MAX_CACHED_EPSILONS, MethodComparison
 from dpcore.answer.section import Cached, Search, SearchResult, Solver
-from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import Stage
+from dpcore.common.wording import format_number
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.multitask import problem as task_problem
@@ -362,7 +362,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> M
     )
     allocation_by_name = {
         "Uniform weights": exponent_curve.uniform_allocation,
-        f"Best exponent, μ = {wording.number(best_exponent)}": best_weights,
+        f"Best exponent, μ = {format_number(best_exponent)}": best_weights,
         "Uniform sampling, best number": find_best_sampling(tasks, loss),
     }
 

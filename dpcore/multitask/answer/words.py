@@ -7,8 +7,8 @@ import numpy as np
 from dpcore.answer import standard
 from dpcore.answer.answer import Number, Proof
 from dpcore.answer.methods import Methods, write_guarantee
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.wording import format_count, format_entered, format_number, format_percent
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer.solution import MultitaskSolution, WeightComparison, compare_totals
 from dpcore.multitask.experiment import DESCENT_SETTINGS
@@ -71,7 +71,7 @@ def _describe_gain(bucket: Bucket) -> str:
 
 def format_factor(error_ratio: float) -> str:
     """Format a factor with two digits, three below 1.1: ``3.1×``."""
-    return f"{wording.number(error_ratio, 3 if error_ratio < 1.1 else 2)}×"
+    return f"{format_number(error_ratio, 3 if error_ratio < 1.1 else 2)}×"
 
 
 def format_change(error_ratio: float) -> str:
@@ -80,12 +80,12 @@ def format_change(error_ratio: float) -> str:
         return "the same"
     if error_ratio > 2.0:
         return format_factor(error_ratio)
-    return f"{'−' if error_ratio < 1.0 else '+'}{wording.percent(abs(1.0 - error_ratio))}"
+    return f"{'−' if error_ratio < 1.0 else '+'}{format_percent(abs(1.0 - error_ratio))}"
 
 
 def format_exponent(value: float) -> str:
     """Format an exponent; 1/4 and 1/2 as the paper writes them."""
-    return {0.25: "1/4", 0.5: "1/2"}.get(value, wording.entered(value))
+    return {0.25: "1/4", 0.5: "1/2"}.get(value, format_entered(value))
 
 
 def name_sampling(sampling: Allocation) -> str:
@@ -99,7 +99,7 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
     advised_exponent, advised_error_ratio = solution.comparison.recommendation
     used_shares = allocation.budget_uses[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
     mean_use, clipped_share = float(used_shares.mean()), allocation.clipped_user_share
-    clipped_text = wording.percent(clipped_share) if clipped_share else "none"
+    clipped_text = format_percent(clipped_share) if clipped_share else "none"
     weight_gain_over_paper, exact_budget = budgets.weight_gain, budgets.exact_budget
     return (
         Number(
@@ -112,16 +112,16 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
         ),
         Number(
             "Weight exponent μ",
-            wording.entered(advised_exponent),
+            format_entered(advised_exponent),
             "(at 0 all weigh the same)",
             value=advised_exponent,
             key="exponent",
         ),
-        Number("Budget used", wording.percent(mean_use), "of β, average user", "", mean_use, "share of β"),
+        Number("Budget used", format_percent(mean_use), "of β, average user", "", mean_use, "share of β"),
         Number("Users clipped", clipped_text, "scaled down to β", "", clipped_share, "share of users"),
         Number(
             "User budget β",
-            wording.number(exact_budget),
+            format_number(exact_budget),
             "exact"
             if weight_gain_over_paper is None
             else f"weights {format_factor(weight_gain_over_paper)} the paper's",
@@ -143,7 +143,7 @@ def write_headline(solution: MultitaskSolution) -> str:
     if advised_exponent == 0.0:
         return "Give all tasks the same weight."
     weight_texts = {0.5: "1/√n", 1.0: "1/n"}
-    weight_text = weight_texts.get(advised_exponent, f"n to the power −{wording.entered(advised_exponent)}")
+    weight_text = weight_texts.get(advised_exponent, f"n to the power −{format_entered(advised_exponent)}")
     return f"Weight a task of n users by {weight_text}: small tasks weigh more."
 
 
@@ -164,13 +164,13 @@ def write_detail(solution: MultitaskSolution) -> str:
         optimal_allocation = solution.optima.choose(comparison.rule.fit)
         saved_share_at_optimum = max(1.0 - compare_totals(optimal_allocation, comparison.allocation), 0.0)
         further_gain_phrase = (
-            f"a further {wording.percent(saved_share_at_optimum)}"
+            f"a further {format_percent(saved_share_at_optimum)}"
             if saved_share_at_optimum >= MAX_UNCHANGED_SHARE / 10.0
             else "nothing more"
         )
         sentences.append(f"The exact optimum would gain {further_gain_phrase}.")
     if comparison.rule.fit.clips_nobody:
-        constant_text = f"c = {wording.number(compute_inflation(comparison))}"
+        constant_text = f"c = {format_number(compute_inflation(comparison))}"
         sentences.append(
             f"{constant_text} **depends on who contributed to which task**, so it is not private."
         )
@@ -198,13 +198,13 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     mean_skew = float(task_sizes @ task_skews / task_sizes.sum())
     return texts_by_heading | {
         "Best uniform sampling": _describe_sampling(comparison, comparison.best_task_sampling),
-        "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(least_relative_total)}. The "
+        "Best μ here": f"{format_entered(best_exponent)}, total bound {format_change(least_relative_total)}. The "
         "paper's "
         f"{format_exponent(problem.loss.best_exponent)} would gain "
         f"{format_factor(compute_gain(task_sizes, problem.loss))} "
         "if users were alike and nobody were clipped.",
-        "Weight skew": f"of a task's weight, {wording.percent(mean_skew)} moves to users with few tasks, "
-        f"{wording.percent(float(task_skews.max()))} at worst."
+        "Weight skew": f"of a task's weight, {format_percent(mean_skew)} moves to users with few tasks, "
+        f"{format_percent(float(task_skews.max()))} at worst."
         if task_skews.max() > 1e-12
         else "none: within a task all users weigh the same.",
     }
@@ -212,14 +212,14 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
 
 def format_sizes(bucket: Bucket) -> str:
     """Format the sizes of a bucket: ``27 to 612``, or one number."""
-    smallest_text, largest_text = wording.number(bucket.smallest_size), wording.number(bucket.largest_size)
+    smallest_text, largest_text = format_number(bucket.smallest_size), format_number(bucket.largest_size)
     return smallest_text if smallest_text == largest_text else f"{smallest_text} to {largest_text}"
 
 
 def _describe_sampling(comparison: WeightComparison, sampling: Allocation) -> str:
     """Describe a uniform sampling: its number of tasks per user, and its total bound over that of uniform weights."""
     return (
-        f"{wording.counted(count_tasks_per_user(sampling), 'task')} per user: total bound "
+        f"{format_count(count_tasks_per_user(sampling), 'task')} per user: total bound "
         f"{format_change(comparison.compute_relative_total(sampling))} against uniform weights (underestimated)."
     )
 
@@ -239,10 +239,10 @@ def describe_tasks(solution: MultitaskSolution) -> str:
     """Describe the graph in a line: its numbers of users, tasks and pairs, and the extremes per task and user."""
     graph = solution.tasks.graph
     return (
-        f"{wording.counted(graph.num_users, 'user')}, {wording.counted(graph.num_tasks, 'task')}, "
-        f"{wording.counted(graph.num_pairs, 'pair')}; {wording.number(int(graph.task_sizes.min()))} to "
-        f"{wording.counted(int(graph.task_sizes.max()), 'user')} per task, at most "
-        f"{wording.counted(int(graph.tasks_per_user.max()), 'task')} per user."
+        f"{format_count(graph.num_users, 'user')}, {format_count(graph.num_tasks, 'task')}, "
+        f"{format_count(graph.num_pairs, 'pair')}; {format_number(int(graph.task_sizes.min()))} to "
+        f"{format_count(int(graph.task_sizes.max()), 'user')} per task, at most "
+        f"{format_count(int(graph.tasks_per_user.max()), 'task')} per user."
     )
 
 
@@ -260,7 +260,7 @@ def summarise_tasks(solution: MultitaskSolution, dataset: Dataset | None) -> tup
     generated_lines = (Line("Data", "generated users and tasks", disclosure),)
     data_lines = generated_lines if dataset is None else summarise_dataset(dataset)
     count_lines = (
-        Line(count_name, wording.number(c), disclosure, number=c) for count_name, c in counts_by_name.items()
+        Line(count_name, format_number(c), disclosure, number=c) for count_name, c in counts_by_name.items()
     )
     return (*data_lines, *count_lines)
 
@@ -274,7 +274,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
     constant_phrase = ""
     if parameters.fit is BudgetFit.LOGARITHMIC:
         constant_phrase = (
-            f"; an average user spends 1/c of it, with c = {wording.entered(parameters.log_constant)} log n"
+            f"; an average user spends 1/c of it, with c = {format_entered(parameters.log_constant)} log n"
         )
     fit_text = (
         f"within a budget: {PHRASE_BY_FIT[parameters.fit]}{constant_phrase}. All releases are one Gaussian mechanism "
@@ -288,8 +288,8 @@ def write_methods(solution: MultitaskSolution) -> Methods:
             Neighbours.ADD_OR_REMOVE_USER,
             parameters.delta,
         ),
-        procedure=f"{rule_phrase} {wording.entered(-advised_exponent)} [@krichene2023], {fit_text} The upper bound "
-        f"on the excess error is {wording.number(advised_error_ratio, 3)} times that of equal weights.",
+        procedure=f"{rule_phrase} {format_entered(-advised_exponent)} [@krichene2023], {fit_text} The upper bound "
+        f"on the excess error is {format_number(advised_error_ratio, 3)} times that of equal weights.",
         public_procedure=f"{rule_phrase} −μ [@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
         rule_sentence="It brings that bound to within 5 % of its least; task sizes are treated as public.",
@@ -309,10 +309,10 @@ def build_count_numbers(
     """Build four numbers on private counts: total bounds over that with exact sizes, cost factor, and slack."""
     ratio_note = "of that with exact sizes"
     return (
-        Number("Total bound with n̂ + s", f"{wording.number(ratio_with_slack)}×", ratio_note),
-        Number("With n̂ alone, at least 1", f"{wording.number(ratio_without_slack)}×", ratio_note),
-        Number("Cost factor", f"{wording.number(cost_factor)}×", "theorem B.2", "(1/m) Σ (n̂ + s)/n"),
-        Number("Slack s", wording.counted(private_counts.slack, "user")),
+        Number("Total bound with n̂ + s", f"{format_number(ratio_with_slack)}×", ratio_note),
+        Number("With n̂ alone, at least 1", f"{format_number(ratio_without_slack)}×", ratio_note),
+        Number("Cost factor", f"{format_number(cost_factor)}×", "theorem B.2", "(1/m) Σ (n̂ + s)/n"),
+        Number("Slack s", format_count(private_counts.slack, "user")),
     )
 
 
@@ -321,13 +321,13 @@ def describe_counts(
 ) -> str:
     """Describe the noise of private counts, the tasks that they miss, and whether the slack costs too much."""
     num_heavy_users = int((comparison.tasks.graph.tasks_per_user > private_counts.max_tasks).sum())
-    count_noise_std_text = wording.number(private_counts.count_noise_std)
+    count_noise_std_text = format_number(private_counts.count_noise_std)
     sentences = [f"The noise on every count has a standard deviation of {count_noise_std_text}."]
     if num_heavy_users:
         uncovered_truncation_phrase = "" if private_counts.covers_truncation else ", which s does not cover"
         sentences.append(
-            f"Counts miss tasks of {wording.counted(num_heavy_users, 'user')} with more than "
-            f"{wording.counted(private_counts.max_tasks, 'task')}{uncovered_truncation_phrase}."
+            f"Counts miss tasks of {format_count(num_heavy_users, 'user')} with more than "
+            f"{format_count(private_counts.max_tasks, 'task')}{uncovered_truncation_phrase}."
         )
     if not is_slack_cheap:
         sentences.append("**The slack costs more than it saves here.**")
@@ -338,11 +338,11 @@ def describe_budgets(budgets: BudgetComparison) -> str:
     """Write a Markdown table of the exact and the paper's beta, and a sentence on the noise."""
     weight_gain, paper_cells_text = budgets.weight_gain, "does not apply: ε > log(1/δ) | |"
     if budgets.sufficient_budget is not None and weight_gain is not None:
-        sufficient_budget_text = wording.number(budgets.sufficient_budget, 4)
+        sufficient_budget_text = format_number(budgets.sufficient_budget, 4)
         paper_cells_text = f"{sufficient_budget_text} | {1.0 / weight_gain:.3f} | {weight_gain**2:.3f}×"
     return (
         "| | β | weights | error bounds |\n|---|---|---|---|\n"
-        f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_cells_text} |\n\n"
-        f"All releases are one Gaussian mechanism with noise {wording.number(budgets.noise_multiplier)} times its "
+        f"| exact | {format_number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_cells_text} |\n\n"
+        f"All releases are one Gaussian mechanism with noise {format_number(budgets.noise_multiplier)} times its "
         "sensitivity."
     )

@@ -13,11 +13,11 @@ from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
 from dpcore.code import forms
 from dpcore.code.release_spec import GroupSelection, Quantity
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
 from dpcore.common.programs import choose_library
 from dpcore.common.progress import Stage
-from dpcore.common.strict_json import certificate_fields
+from dpcore.common.strict_json import convert_certificate
+from dpcore.common.wording import format_count, format_entered, format_number
 from dpcore.data import group_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import plots, words
@@ -31,7 +31,7 @@ from dpcore.per_group.answer.solution import (
     solve,
     solve_by_distribution,
 )
-from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, AnySolution, format_error, name_norm
+from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, AnySolution, format_error
 from dpcore.per_group.pair_of_bounds import round_up
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import DrawnPair
@@ -39,7 +39,7 @@ from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.summary import APPROXIMATION_TEXT
 from dpcore.per_group.whole_vector import VectorRule
-from dpcore.report.script import CodeBuilder, Source
+from dpcore.report.script import CodeBuilder, ScriptSource
 
 QUANTITY_BY_STATISTIC = {
     Statistic.ROWS: Quantity.GROUP_ROWS,
@@ -61,7 +61,7 @@ def write_forms(solution: PerGroupSolution, dataset: Dataset) -> forms.OfferedPr
         all_forms.append(_build_pair_form(parameters, best_pair.max_groups, best_pair.max_amount))
     for vector_choice in sorted(solution.vector_choices, key=lambda vector_choice: vector_choice.error):
         is_radial, max_norm = vector_choice.vector_rule is VectorRule.RADIAL, round_up(vector_choice.max_norm)
-        form_name = f"{words.SCALING_FORM if is_radial else words.CAP_FORM}, bound {wording.number(max_norm)}"
+        form_name = f"{words.SCALING_FORM if is_radial else words.CAP_FORM}, bound {format_number(max_norm)}"
         bound_options = {"max_norm": max_norm, "scales_vector": is_radial}
         all_forms.append((form_name, QUANTITY_BY_STATISTIC[parameters.statistic], bound_options))
     base_options = _build_options(parameters, dataset, solution.value_column)
@@ -118,7 +118,7 @@ def _build_pair_form(parameters: PerGroupParameters, max_groups: int, max_amount
     elif statistic is not Statistic.USERS:
         min_total = -max_amount if statistic is Statistic.SIGNED_SUM else 0.0
         bound_options |= {"max_total": max_amount, "min_total": min_total}
-    form_name = f"Pair, {wording.number(max_groups)} × {wording.number(max_amount)}"
+    form_name = f"Pair, {format_number(max_groups)} × {format_number(max_amount)}"
     return form_name, QUANTITY_BY_STATISTIC[statistic], bound_options
 
 
@@ -153,7 +153,7 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
         objective_sentence = f"The bound minimises {error_basis_phrase}."
     doubt_phrase = "" if pair_choice.is_settled and pair_choice.certificate is not None else " was found that"
     no_release_sentence = (
-        f"At ε = {wording.entered(parameters.epsilon)} no bound{doubt_phrase} has a smaller {error_name} than "
+        f"At ε = {format_entered(parameters.epsilon)} no bound{doubt_phrase} has a smaller {error_name} than "
         "releasing nothing, and nothing was released."
     )
     delta = round_up_to_float(Fraction(parameters.delta or 0.0) + Fraction(parameters.selection_delta or 0.0))
@@ -161,16 +161,16 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     guarantee_sentence = write_guarantee(release_phrase, parameters.epsilon, parameters.neighbours, delta)
     listed_groups_with_verb, num_listed = "list of groups is", len(parameters.listed_groups[0])
     if num_listed and parameters.edges:
-        listed_groups_with_verb = f"edges of the {wording.counted(num_listed, 'bin')} are"
+        listed_groups_with_verb = f"edges of the {format_count(num_listed, 'bin')} are"
     elif num_listed:
-        listed_groups_with_verb = f"list of the {wording.counted(num_listed, 'group')} is"
+        listed_groups_with_verb = f"list of the {format_count(num_listed, 'group')} is"
     groups_sentence = f"The {listed_groups_with_verb} public, and the budget is for all groups together."
     if parameters.selection.is_private:
         assert parameters.selection_delta is not None
         groups_sentence = (
             f"Groups were selected by {PHRASE_BY_RULE[parameters.selection]}, which spent "
-            f"ε = {wording.entered(parameters.selection_epsilon)} and "
-            f"δ = {wording.entered(parameters.selection_delta)} of that budget."
+            f"ε = {format_entered(parameters.selection_epsilon)} and "
+            f"δ = {format_entered(parameters.selection_delta)} of that budget."
         )
         if parameters.min_users:
             groups_sentence += f" Groups of fewer than {parameters.min_users} users were never released."
@@ -193,10 +193,10 @@ def _describe_bound(solution: PerGroupSolution) -> str:
         return "" if pair is None else _describe_pair(parameters, pair)
     sample_sentence = ""
     if isinstance(best_vector, SelectedVector):
-        groups_text = wording.counted(best_vector.max_groups, "group")
+        groups_text = format_count(best_vector.max_groups, "group")
         sample_sentence = f"For the selection each user counted in at most {groups_text}, drawn at random. "
-    norm_text = wording.number(round_up(best_vector.max_norm), 6)
-    phrase = f"The contribution of each user to all groups was bounded in {name_norm(parameters)} norm by {norm_text}"
+    norm_text = format_number(round_up(best_vector.max_norm), 6)
+    phrase = f"The contribution of each user to all groups was bounded in {parameters.norm_name} norm by {norm_text}"
     error_text = format_error(parameters, best_vector.error)
     return f"{sample_sentence}{phrase}{_describe_noise(parameters, error_text)}"
 
@@ -210,12 +210,12 @@ def _describe_noise(parameters: PerGroupParameters, error_text: str) -> str:
 
 def _describe_pair(parameters: PerGroupParameters, pair: Pair, error_prefix: str = "") -> str:
     """Describe a pair of bounds, its noise and its error, whose text begins with the prefix."""
-    groups_text = wording.counted(pair.max_groups, "group")
+    groups_text = format_count(pair.max_groups, "group")
     pair_sentence = f"Each user contributed to at most {groups_text}, drawn at random"
     if parameters.statistic is not Statistic.USERS:
         amount_unit_text = " rows" if parameters.statistic in (Statistic.ROWS, Statistic.MEAN) else ""
         amount_unit_text = amount_unit_text.rstrip("s") if pair.max_amount == 1 else amount_unit_text
-        pair_sentence += f", and at most {wording.number(pair.max_amount, 6)}{amount_unit_text} to each"
+        pair_sentence += f", and at most {format_number(pair.max_amount, 6)}{amount_unit_text} to each"
     if parameters.statistic is Statistic.SIGNED_SUM:
         pair_sentence += ", in absolute value"
     error_text = error_prefix + format_error(parameters, pair.error)
@@ -328,7 +328,7 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
     certificate_entries = {
         "error_of_publishing_nothing": solution.problem.error_of_nothing,
         "ended": pair_choice.stop_reason,
-        **certificate_fields(pair_choice.certificate),
+        **convert_certificate(pair_choice.certificate),
     }
     if isinstance(solution, DistributionSolution):
         lowest_error, highest_error = solution.error_limits or (None, None)
@@ -341,14 +341,14 @@ def _list_choice_entries(solution: AnySolution) -> dict[str, object]:
     entries |= {"error": pair_choice.error, **certificate_entries}
     if pair is not None and not is_integer:
         entries |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
-    norm_name = name_norm(solution.parameters)
+    norm_name = solution.parameters.norm_name
     for vector_key, vector_choice in zip(("cap", "scaling"), solution.vector_choices, strict=False):
         entries[vector_key] = {
             "norm": norm_name,
             "max_norm": vector_choice.max_norm,
             "error": vector_choice.error,
             "ended": vector_choice.stop_reason,
-            **certificate_fields(vector_choice.certificate),
+            **convert_certificate(vector_choice.certificate),
         }
     if (selection_solution := solution.selection_solution) is not None:
         selected_groups_by_bounds = selection_solution.selected_groups_by_bounds_name
@@ -393,7 +393,7 @@ def build_setting(dataset: Dataset, parameters: PerGroupParameters) -> ReleaseSe
 # --- tabs, and the search beside a page ---------------------------------------------------------------------
 
 
-def write_data_cell(code_builder: CodeBuilder, source: Source, public_only: bool) -> str:
+def write_data_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
     """Write the notebook cell that reads the distribution's file into ``data``; the file's name names no person.
 
     ``public_only`` has no effect.

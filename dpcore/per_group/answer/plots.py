@@ -20,8 +20,8 @@ from dpcore.answer.handle import (
     draw_unit_noise,
     draw_unit_sampling,
 )
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance
+from dpcore.common.wording import PERCENT, format_count, format_number, format_percent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.answer.solution import (
     NEAR_OPTIMAL_RATIO,
@@ -30,7 +30,7 @@ from dpcore.per_group.answer.solution import (
     PairSolution,
     PerGroupSolution,
 )
-from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, format_error, format_pair, name_norm
+from dpcore.per_group.answer.words import NAME_BY_OBJECTIVE, format_error, format_pair
 from dpcore.per_group.means import compute_errors_of_one_mean
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
@@ -84,7 +84,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     )
     if min(amount_bounds.size, group_bounds.size) > 1:
         best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
-        contour_name_and_ratio = f"within 5{wording.PERCENT}", NEAR_OPTIMAL_RATIO
+        contour_name_and_ratio = f"within 5{PERCENT}", NEAR_OPTIMAL_RATIO
         items = [
             Cells(
                 "error",
@@ -97,7 +97,7 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         ]
         for mark_name, pair, mark_style, mark_symbol in pair_marks:
             hover_text = f"error: {format_error(parameters, pair.error)}"
-            pair_text = f"{wording.number(pair.max_groups)} × {wording.number(pair.max_amount)}"
+            pair_text = f"{format_number(pair.max_groups)} × {format_number(pair.max_amount)}"
             mark_label = f"{mark_name}: {pair_text}"
             if pair is solution.pair:
                 mark_label = format_pair(parameters, pair.max_groups, pair.max_amount)
@@ -159,9 +159,9 @@ def _describe_error_map(solution: PairSolution) -> str:
     objective_text = NAME_BY_OBJECTIVE[solution.parameters.objective]
     if solution.pair is None:
         return f"Every pair of bounds has a larger {objective_text} than publishing 0."
-    groups_text = wording.counted(solution.pair.max_groups, "group")
-    pair_text = f"{groups_text} × {wording.number(solution.pair.max_amount)}"
-    return f"The {objective_text} is smallest at {pair_text}: {wording.number(solution.pair.error)}."
+    groups_text = format_count(solution.pair.max_groups, "group")
+    pair_text = f"{groups_text} × {format_number(solution.pair.max_amount)}"
+    return f"The {objective_text} is smallest at {pair_text}: {format_number(solution.pair.error)}."
 
 
 def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot:
@@ -172,7 +172,7 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
     max_norms, cap_errors, radial_errors = solution.norm_curves
     (cap_choice, radial_choice), pair_error = solution.vector_choices, solution.pair_error
     all_errors = np.array([*cap_errors, *radial_errors, pair_error])
-    norm_name = name_norm(solution.parameters)
+    norm_name = solution.parameters.norm_name
     pair_level_name = "Best pair of bounds" if solution.pair is not None else "Publishing 0"
     norm_column = Column("max_norm", max_norms)
     cap_column, radial_column = Column("error_of_cap", cap_errors), Column("error_of_scaling", radial_errors)
@@ -187,7 +187,7 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
     items = [item for item in items if not (isinstance(item, Mark) and item.x == 0.0)]
     least_error, largest_error = float(all_errors.min()), float(all_errors.max())
     vector_error = min(cap_choice.error, radial_choice.error)
-    alt_text = f"Smallest error {wording.number(vector_error)}; best pair {wording.number(pair_error)}."
+    alt_text = f"Smallest error {format_number(vector_error)}; best pair {format_number(pair_error)}."
     x_axis = _build_axis(f"bound on the {norm_name} norm of a user's vector", "", max_norms)
     visible_errors = np.array([least_error * 0.9, min(largest_error, 8.0 * least_error)])
     y_axis = _build_axis("error", _name_error_unit(solution.parameters), visible_errors)
@@ -243,7 +243,7 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         alt_text = "The relative error falls as groups grow."
         axis_name, error_unit = "size of the group, t", "1 = the group's size"
         visible_errors = [USEFUL_ERROR / 2.0, 1.5]
-        level_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
+        level_name = f"{format_percent(USEFUL_ERROR)} of the group's size"
         items += [
             Level("As large as the group", 1.0),
             Level(level_name, USEFUL_ERROR, dash="longdash"),

@@ -19,9 +19,14 @@ from dpcore.per_group import whole_vector
 from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import NUM_PAIRS_OF_LARGE_DATA, ErrorMap, Pair
 from dpcore.per_group.listed_pairs import build_pairs
-from dpcore.per_group.means import best_mean_pair, compute_mean_error, compute_mean_squares, find_useful_size
+from dpcore.per_group.means import (
+    compute_mean_error,
+    compute_mean_squares,
+    find_best_mean_pair,
+    find_useful_size,
+)
 from dpcore.per_group.moments import ErrorParts, compute_error_parts, compute_moments, compute_pair_error
-from dpcore.per_group.pair_of_bounds import PairChoice, best_pair, round_up, space_evenly
+from dpcore.per_group.pair_of_bounds import PairChoice, find_best_pair, round_up, space_evenly
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
@@ -29,11 +34,11 @@ from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection import (
     SelectedVector,
     SelectionProblem,
-    best_selected_pair,
-    best_selected_vector,
+    find_best_selected_pair,
+    find_best_selected_vector,
 )
 from dpcore.per_group.sorted_pairs import SortedPairs
-from dpcore.per_group.summary import SummaryProblem, best_summary_pair
+from dpcore.per_group.summary import SummaryProblem, find_best_summary_pair
 
 MAP_SHAPE, SELECTED_MAP_SHAPE, MEAN_MAP_SHAPE, SUMMARY_MAP_SHAPE = (48, 20), (12, 8), (9, 9), (30, 16)
 """Points of the map along groups and amounts."""
@@ -298,7 +303,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> Bo
         """Return L0 and the error of the best pair at another epsilon."""
         problem = PerGroupProblem(user_group_pairs, replace(parameters, epsilon=epsilon))
         is_mean = parameters.statistic is Statistic.MEAN
-        pair_choice = best_mean_pair(problem) if is_mean else best_pair(problem)
+        pair_choice = find_best_mean_pair(problem) if is_mean else find_best_pair(problem)
         return float(pair_choice.max_groups), pair_choice.error
 
     axis_labels = "Groups per user of the best pair", "Error of the best pair"
@@ -342,7 +347,7 @@ def solve(
     if parameters.selection.is_private:
         selection, map_grid_size = SelectionProblem(problem), SELECTED_MAP_SHAPE
         compute_pair_error_of = selection.compute_error
-        pair_choice = best_selected_pair(
+        pair_choice = find_best_selected_pair(
             selection,
             max_evaluations=int(min(max(MAX_VISITED_PAIRS // num_pairs, 60), 1_500)),
             progress=lambda share: progress(0.1 + 0.6 * share),
@@ -350,12 +355,12 @@ def solve(
         )
     elif is_mean:
         compute_pair_error_of, map_grid_size = partial(compute_mean_error, problem), MEAN_MAP_SHAPE
-        pair_choice = best_mean_pair(problem, should_stop=should_stop)
+        pair_choice = find_best_mean_pair(problem, should_stop=should_stop)
     else:
         compute_pair_error_of = partial(compute_pair_error, problem)
         sorted_pairs = SortedPairs.from_problem(problem)
         progress(0.1)
-        pair_choice = best_pair(problem, sorted_pairs, should_stop=should_stop)
+        pair_choice = find_best_pair(problem, sorted_pairs, should_stop=should_stop)
 
     def evaluate_pair(max_groups: int, amount: float) -> Pair:
         """Return the pair of bounds with its error."""
@@ -369,8 +374,8 @@ def solve(
     progress(0.7)
     if selection is None and statistic.is_non_negative and parameters.has_vectors:
         search_tolerance = 1e-2 if num_pairs > NUM_PAIRS_OF_LARGE_DATA else 1e-3
-        cap_choice = whole_vector.best_cap(problem, tolerance=search_tolerance, should_stop=should_stop)
-        vector_choices = cap_choice, whole_vector.best_radial(problem)
+        cap_choice = whole_vector.find_best_cap(problem, tolerance=search_tolerance, should_stop=should_stop)
+        vector_choices = cap_choice, whole_vector.find_best_radial(problem)
     if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
         compute_probabilities = None if selection is None else selection.compute_keep_probabilities
         tuner_pair = evaluate_pair(*pick_as_tuner(problem, compute_probabilities))
@@ -378,7 +383,9 @@ def solve(
         own_pair = evaluate_pair(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.8)
     if selection is not None:
-        selected_vector = best_selected_vector(selection, should_stop) if parameters.has_vectors else None
+        selected_vector = (
+            find_best_selected_vector(selection, should_stop) if parameters.has_vectors else None
+        )
         selection_solution = error_map.evaluate_selection(
             selection, pair, selected_vector, tuner_pair, should_stop
         )
@@ -433,7 +440,7 @@ def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> D
     """
     assert dataset.pair_sizes is not None
     problem = SummaryProblem(dataset.pair_sizes, parameters)
-    pair_choice = best_summary_pair(problem)
+    pair_choice = find_best_summary_pair(problem)
     best_pair = own_pair = None
     error_limits: tuple[float, float] | None = (pair_choice.error, pair_choice.error)
     if not pair_choice.releases_nothing:

@@ -23,9 +23,19 @@ from dpcore.answer.answer import (
     build_error_parts,
 )
 from dpcore.answer.axes import RANGE_SOURCE_PHRASE, OutsideCounts
-from dpcore.common import noise_error, wording
+from dpcore.common import noise_error
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program, describe_program
+from dpcore.common.wording import (
+    PERCENT,
+    choose_word,
+    describe_change,
+    escape_text,
+    format_count,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
 from dpcore.per_group.answer.solution import MIN_SAVING, USEFUL_ERROR, DistributionSolution, PerGroupSolution
@@ -51,13 +61,13 @@ NAME_BY_OBJECTIVE = {
 def format_amount(parameters: PerGroupParameters, amount: float) -> str:
     """Format a bound on an amount with its unit: rows, or a number without a unit."""
     if parameters.statistic in (Statistic.ROWS, Statistic.MEAN):
-        return wording.counted(amount, "row")
-    return wording.number(amount)
+        return format_count(amount, "row")
+    return format_number(amount)
 
 
 def format_pair(parameters: PerGroupParameters, max_groups: int, max_amount: float) -> str:
     """Format a pair of bounds, such as ``9 groups × 3 rows``; groups alone if users count once in each."""
-    groups_text = wording.counted(max_groups, "group")
+    groups_text = format_count(max_groups, "group")
     if parameters.statistic is Statistic.USERS:
         return groups_text
     return f"{groups_text} × {format_amount(parameters, max_amount)}"
@@ -66,14 +76,9 @@ def format_pair(parameters: PerGroupParameters, max_groups: int, max_amount: flo
 def format_error(parameters: PerGroupParameters, shown_error: float) -> str:
     """Format an error with its unit: per cent, rows, users, or a number without a unit."""
     if parameters.objective.is_relative:
-        return wording.percent(shown_error)
+        return format_percent(shown_error)
     noun = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
-    return wording.number(shown_error) if noun is None else wording.counted(float(f"{shown_error:.3g}"), noun)
-
-
-def name_norm(parameters: PerGroupParameters) -> str:
-    """Return L1 or L2, the norm of a user's whole vector that is bounded for the program's noise."""
-    return "L1" if parameters.vector_noise.kind is NoiseKind.LAPLACE else "L2"
+    return format_number(shown_error) if noun is None else format_count(float(f"{shown_error:.3g}"), noun)
 
 
 def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
@@ -81,14 +86,10 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
     parameters = solution.parameters
     groups_sentence = "The list of groups is public; groups without rows are released, too"
     budget_sentence = "The budget is for all groups together; every further release needs its own"
-    bounds_sentence = (
-        "Users keep groups up to the first bound, drawn at random, and amounts up to the second in each"
-    )
+    bounds_sentence = "Users keep random groups up to the first bound, and amounts up to the second in each"
     errors_sentence = "The errors are averaged over the noise and the random choice of groups"
     if parameters.selection.is_private:
-        groups_sentence = (
-            "Groups are selected by the users who keep them; groups that are not released count as 0"
-        )
+        groups_sentence = "Groups are selected by the users who keep them; groups not released count as 0"
         budget_sentence += ". Selection and noise share it"
         bounds_sentence += "; with scaling only the selection has a sample"
     elif parameters.program is Program.BIGQUERY:
@@ -103,8 +104,9 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
         bounds_sentence += f". A mean comes from {sums_phrase}, and is clamped to the range"
         errors_sentence = f"In the errors {APPROXIMATE_MEANS}"
     if parameters.program is Program.TUMULT:
-        hash_sentence = "Tumult chooses by a hash, the same in every run: more runs do not average that out"
-        errors_sentence = f"{errors_sentence}. {hash_sentence}"
+        errors_sentence += (
+            ". Tumult chooses by a hash, the same in every run: more runs do not average that out"
+        )
     sentences = [
         f"Neighbouring data sets: {parameters.neighbours.value}",
         groups_sentence,
@@ -121,7 +123,7 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
 def instruct_to_bound(solution: AnySolution) -> str:
     """Return the best pair as an imperative phrase."""
     assert solution.pair is not None
-    groups_text = wording.counted(solution.pair.max_groups, "group")
+    groups_text = format_count(solution.pair.max_groups, "group")
     if solution.parameters.statistic is Statistic.USERS:
         return f"Count each user in at most {groups_text}"
     amount_text = format_amount(solution.parameters, solution.pair.max_amount)
@@ -135,8 +137,8 @@ def write_headline(solution: AnySolution) -> str:
         approximate_phrase = ", or about as many" if isinstance(solution, DistributionSolution) else ""
         return f"{instruct_to_bound(solution)}{approximate_phrase}."
     if isinstance(solution, PerGroupSolution) and solution.saved_share >= MIN_SAVING:
-        return f"Keep every row, and scale the user: {wording.percent(solution.saved_share)} less error than nothing."
-    epsilon_text = wording.entered(solution.parameters.epsilon)
+        return f"Keep every row, and scale the user: {format_percent(solution.saved_share)} less error than nothing."
+    epsilon_text = format_entered(solution.parameters.epsilon)
     if not solution.pair_choice.is_settled:
         return f"No useful pair was found at ε = {epsilon_text}; there may be one."
     pairs_phrase = "pair of bounds" if solution.pair_choice.certificate else "pair of bounds of those tried"
@@ -158,7 +160,7 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
         if parameters.statistic is Statistic.USERS:
             pair_label, clipboard_text = "Best bound", f"{best_pair.max_groups}"
         error_label, error_key = "Error per group", "error_of_the_pair"
-        change_from_nothing_text = wording.change(best_pair.error, solution.problem.error_of_nothing)
+        change_from_nothing_text = describe_change(best_pair.error, solution.problem.error_of_nothing)
         error_help += f" It is {change_from_nothing_text} than without a release."
     if isinstance(solution, DistributionSolution):
         return (
@@ -171,14 +173,15 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     ]
     if solution.selection_solution is not None and best_pair is not None:
         selected_groups = solution.selection_solution.selected_groups_by_bounds_name["pair"]
-        num_released_text = wording.number(selected_groups.num_expected_groups)
-        expected_groups_note = f"of {solution.num_groups:,}, on average"
-        numbers.append(Number("Groups released", num_released_text, expected_groups_note))
+        num_released_text = format_number(selected_groups.num_expected_groups)
+        numbers.append(
+            Number("Groups released", num_released_text, f"of {solution.num_groups:,}, on average")
+        )
     if (best_vector := solution.best_vector) is not None:
         vector_rule_name = "one level" if best_vector.vector_rule is VectorRule.CAP else "the scaling"
-        change_from_pair_note = f"{wording.change(best_vector.error, pair_error)} than the pair"
+        change_from_pair_note = f"{describe_change(best_vector.error, pair_error)} than the pair"
         norm_help = "The largest L1 (Laplace) or L2 norm (Gaussian) of what a user adds to all groups."
-        norm_text = wording.number(round_up(best_vector.max_norm))
+        norm_text = format_number(round_up(best_vector.max_norm))
         vector_error_text = format_error(parameters, best_vector.error)
         numbers += [
             Number(f"Bound of {vector_rule_name}", norm_text, "norm of a user's vector", norm_help),
@@ -194,7 +197,7 @@ def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
     bias_part = error_parts.clipping_part + error_parts.omission_part
     mean_square_shares = bias_part, error_parts.sampling_part, error_parts.noise_part
     rooted_parts = (math.sqrt(error_parts.total * max(part, 0.0)) for part in mean_square_shares)
-    return build_error_parts(dict(zip((BIAS, SAMPLING, NOISE), rooted_parts, strict=True)), wording.number)
+    return build_error_parts(dict(zip((BIAS, SAMPLING, NOISE), rooted_parts, strict=True)), format_number)
 
 
 def write_detail(solution: AnySolution, dataset: Dataset) -> str:
@@ -228,8 +231,8 @@ def find_alternative(solution: PerGroupSolution) -> Alternative | None:
     is_cap = best_vector.vector_rule is VectorRule.CAP
     action_phrase = f"{'Cutting users at one level' if is_cap else 'Scaling users'} instead"
     if isinstance(best_vector, SelectedVector):
-        action_phrase += f", of at most {wording.counted(best_vector.max_groups, 'group')}"
-    alternative_sentence = f"{action_phrase}: {wording.percent(solution.saved_share)} less error."
+        action_phrase += f", of at most {format_count(best_vector.max_groups, 'group')}"
+    alternative_sentence = f"{action_phrase}: {format_percent(solution.saved_share)} less error."
     return Alternative(alternative_sentence, CAP_FORM if is_cap else SCALING_FORM)
 
 
@@ -239,27 +242,24 @@ def measure_relative_error(solution: PerGroupSolution) -> RelativeError:
     A group without rows is off by more than its size. Of means, return the error over that of one mean for all groups.
     """
     if solution.is_mean:
-        error, baseline_error = solution.pair_error, solution.problem.error_of_nothing
-        return RelativeError(
-            error / baseline_error if baseline_error else math.inf, "that of one mean for all groups"
-        )
+        error, one_mean_error = solution.pair_error, solution.problem.error_of_nothing
+        error_ratio = error / one_mean_error if one_mean_error else math.inf
+        return RelativeError(error_ratio, "that of one mean for all groups")
     median_relative_error = solution.median_relative_error
     num_useless = solution.count_useless(solution.group_errors)
     num_groups = int(solution.problem.pairs.multiplicities.sum())
-    groups_text = f"{num_useless:,} of {wording.counted(num_groups, 'group')}"
-    useless_groups_remark = (
-        f"{groups_text} {wording.agreeing(num_useless, 'is', 'are')} off by 100{wording.PERCENT} or more."
-    )
+    groups_text = f"{num_useless:,} of {format_count(num_groups, 'group')}"
+    useless_remark = f"{groups_text} {choose_word(num_useless, 'is', 'are')} off by 100{PERCENT} or more."
     if not median_relative_error <= NOT_USEFUL_ABOVE:
-        useless_groups_remark += " Use fewer groups or a larger ε."
-    return RelativeError(median_relative_error, "the median group's size", useless_groups_remark)
+        useless_remark += " Use fewer groups or a larger ε."
+    return RelativeError(median_relative_error, "the median group's size", useless_remark)
 
 
 def _compare_means(solution: PerGroupSolution) -> str:
     """Say from which size on groups' own means err less than one mean for all groups, or that they never do."""
     if solution.useful_mean_size is None:
         return "One mean for all groups has a smaller error than their own means."
-    useful_size_text = wording.counted(solution.useful_mean_size, "row")
+    useful_size_text = format_count(solution.useful_mean_size, "row")
     return f"One mean for all has a larger error over the groups of at least {useful_size_text}."
 
 
@@ -301,14 +301,13 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
             "How it was found": f"{solution.pair_choice.stop_reason.partition('. ')[0]}.",
         }
     parameters, best_pair = solution.parameters, solution.pair
-    selection_solution = solution.selection_solution
     texts_by_heading = {"Noise": _describe_noise(parameters)}
-    if selection_solution is not None:
-        texts_by_heading |= _list_selection_facts(solution, selection_solution)
+    if (selection := solution.selection_solution) is not None:
+        texts_by_heading |= _list_selection_facts(solution, selection)
     if (error_parts := solution.error_parts) is not None:
         part_names = "amounts above their bound", "groups beyond theirs", "random choice of groups", "noise"
         part_texts = (
-            f"{part_name} {wording.percent(part_of_error / error_parts.total)}"
+            f"{part_name} {format_percent(part_of_error / error_parts.total)}"
             for part_name, part_of_error in zip(part_names, astuple(error_parts), strict=True)
         )
         texts_by_heading["Error components"] = f"{', '.join(part_texts)}."
@@ -333,16 +332,19 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
     pairs_by_label = {"PipelineDP's rule": solution.tuner_pair, "Your own pair": solution.own_pair}
     for pair_label, compared_pair in pairs_by_label.items():
         if compared_pair is not None:
-            l0_text, linf_text = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))
-            compared_errors = (compared_pair.error, solution.pair_error)
-            format_own = partial(format_error, parameters)
-            fact_sentence = standard.compare_own_bound("error", *compared_errors, format_own, "the pair")
-            texts_by_heading[f"{pair_label}, {l0_text} × {linf_text}"] = fact_sentence
+            l0_text, linf_text = map(format_number, (compared_pair.max_groups, compared_pair.max_amount))
+            texts_by_heading[f"{pair_label}, {l0_text} × {linf_text}"] = standard.compare_own_bound(
+                "error",
+                compared_pair.error,
+                solution.pair_error,
+                partial(format_error, parameters),
+                "the pair",
+            )
     no_pair_sentence = "no pair: only for amounts of at least 0, on a public list of groups."
-    if parameters.statistic.is_non_negative and selection_solution is None:
+    if parameters.statistic.is_non_negative and selection is None:
         no_pair_sentence = (
             "the pair with the least sum of mean absolute errors; its root mean square can be up to "
-            f"50{wording.PERCENT} higher."
+            f"50{PERCENT} higher."
         )
     return texts_by_heading | {"Choosing with DP offers": no_pair_sentence}
 
@@ -377,35 +379,33 @@ _SELECTION_BY_PROGRAM = {
 
 def _write_share(above_mask: npt.NDArray[np.bool_], noun: str) -> str:
     """Write how many users or pairs are above a bound, and their share."""
-    return f"{wording.counted(int(above_mask.sum()), noun)} ({wording.percent(float(above_mask.mean()))})"
+    return f"{format_count(int(above_mask.sum()), noun)} ({format_percent(float(above_mask.mean()))})"
 
 
-def _list_selection_facts(
-    solution: PerGroupSolution, selection_solution: SelectionSolution
-) -> dict[str, str]:
+def _list_selection_facts(solution: PerGroupSolution, selection: SelectionSolution) -> dict[str, str]:
     """Build the facts on private selection, sentences by name: budget, parts of the error, vectors, programs."""
     parameters = solution.parameters
     assert parameters.selection_delta is not None
-    noise_budget_text = f"ε = {wording.entered(parameters.amount_epsilon)}"
+    noise_budget_text = f"ε = {format_entered(parameters.amount_epsilon)}"
     if parameters.delta is not None:
-        noise_budget_text += f" and δ = {wording.entered(parameters.delta)}"
+        noise_budget_text += f" and δ = {format_entered(parameters.delta)}"
     texts_by_heading = {
-        "Budget": f"ε = {wording.entered(parameters.selection_epsilon)} and "
-        f"δ = {wording.entered(parameters.selection_delta)} to select groups ({parameters.selection.value}), "
+        "Budget": f"ε = {format_entered(parameters.selection_epsilon)} and "
+        f"δ = {format_entered(parameters.selection_delta)} to select groups ({parameters.selection.value}), "
         f"{noise_budget_text} for the noise."
     }
-    if selected_groups := selection_solution.selected_groups_by_bounds_name.get("pair"):
+    if selected_groups := selection.selected_groups_by_bounds_name.get("pair"):
         two_parts = split_error(solution.problem, selected_groups)
-        released_text, lost_text = (wording.percent(part / sum(two_parts)) for part in two_parts)
-        parts_sentence = f"released groups {released_text}, groups that are not released {lost_text}."
-        texts_by_heading["Error components"] = parts_sentence
-    if (selected_vector := selection_solution.selected_vector) is not None:
+        released_text, lost_text = (format_percent(part / sum(two_parts)) for part in two_parts)
+        texts_by_heading["Error components"] = (
+            f"released groups {released_text}, groups not released {lost_text}."
+        )
+    if (selected_vector := selection.selected_vector) is not None:
         vector_rule_text = "one level" if selected_vector.vector_rule is VectorRule.CAP else "scaling"
         texts_by_heading["Without sampling amounts"] = (
             f"error {format_error(parameters, selected_vector.error)} with {vector_rule_text}; only the selection "
-            "keeps "
-            f"{wording.counted(selected_vector.max_groups, 'group')} per user. "
-            f"Best of {wording.number(selected_vector.num_evaluations)} settings, without a proof."
+            f"keeps {format_count(selected_vector.max_groups, 'group')} per user. "
+            f"Best of {format_number(selected_vector.num_evaluations)} settings, without a proof."
         )
     program_sentences = _SELECTION_BY_PROGRAM.get(parameters.program, "")
     return texts_by_heading | ({"Programs": program_sentences} if program_sentences else {})
@@ -425,9 +425,8 @@ def describe_data(solution: AnySolution, dataset: Dataset) -> str:
     """Describe the pairs, the groups, and the rows left out; of a mean also how the search ended."""
     where_groups_phrase = "in the data" if solution.parameters.selection.is_private else "released"
     sentences = [
-        f"{wording.counted(solution.num_pairs, 'pair')} of a user and a group; "
-        f"{wording.counted(solution.num_groups, 'group')} of {wording.plain(solution.facet.label)} "
-        f"{where_groups_phrase}."
+        f"{format_count(solution.num_pairs, 'pair')} of a user and a group; "
+        f"{format_count(solution.num_groups, 'group')} of {escape_text(solution.facet.label)} {where_groups_phrase}."
     ]
     if listed_groups := solution.parameters.listed_groups[0]:
         groups_noun = "bins by public edges" if solution.parameters.edges else "groups of the public list"
@@ -437,7 +436,7 @@ def describe_data(solution: AnySolution, dataset: Dataset) -> str:
         )
     if isinstance(solution, PerGroupSolution):
         if num_ungrouped_rows := solution.facet.rows_without_group:
-            sentences.append(f"{wording.counted(num_ungrouped_rows, 'row')} without a group stay out.")
+            sentences.append(f"{format_count(num_ungrouped_rows, 'row')} without a group stay out.")
         if solution.is_mean:
             sentences.append(solution.pair_choice.stop_reason)
     return " ".join(sentences)
@@ -454,10 +453,10 @@ def describe_survival(solution: PerGroupSolution) -> list[str]:
         likely_users = selection_solution.users_per_group[selected_groups.keep_probabilities >= 0.5]
         likely_phrase = "none is likely"
         if likely_users.size:
-            likely_phrase = f"the smallest likely one has {wording.counted(int(likely_users.min()), 'user')}"
+            likely_phrase = f"the smallest likely one has {format_count(int(likely_users.min()), 'user')}"
         sentences.append(
-            f"**With {bounds_label}:** {wording.number(selected_groups.num_expected_groups)} of "
-            f"{wording.counted(solution.num_groups, 'group')} are released on average; {likely_phrase}."
+            f"**With {bounds_label}:** {format_number(selected_groups.num_expected_groups)} of "
+            f"{format_count(solution.num_groups, 'group')} are released on average; {likely_phrase}."
         )
     if not sentences:
         is_settled = solution.pair_choice.is_settled
@@ -469,7 +468,7 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
     """Describe from which size on groups have useful numbers: a sentence per choice of bounds, of means just one."""
     if solution.is_mean:
         return [_compare_means(solution)]
-    sentences, useful_error_text = [], wording.percent(USEFUL_ERROR)
+    sentences, useful_error_text = [], format_percent(USEFUL_ERROR)
     for bounds_label, group_errors in (
         ("With the best pair" if solution.pair is not None else "Publishing 0", solution.group_errors),
         ("With users scaled", solution.vector_group_errors),
@@ -480,11 +479,12 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
         useful_size = solution.find_useful_size(group_errors)
         useful_phrase = f"the largest group's error is above {useful_error_text}"
         if useful_size is not None:
-            useful_size_text = wording.number(useful_size)
-            useful_phrase = f"every error is below {useful_error_text} from a size of {useful_size_text} on"
+            useful_phrase = (
+                f"every error is below {useful_error_text} from a size of {format_number(useful_size)} on"
+            )
         sentences.append(
-            f"**{bounds_label}:** {useful_phrase}; publishing 0 is as good for {wording.number(num_useless)} of "
-            f"{wording.counted(solution.num_groups, 'group')}."
+            f"**{bounds_label}:** {useful_phrase}; publishing 0 is as good for {format_number(num_useless)} of "
+            f"{format_count(solution.num_groups, 'group')}."
         )
     return sentences
 
@@ -494,7 +494,7 @@ def _compare_standard_errors(solution: PerGroupSolution) -> str:
     error_ratios = solution.compute_standard_error_ratios(noise_error.ASSUMED_USER_SHARE)
     return (
         "for the population, the standard error before noise is "
-        f"{wording.number(float(np.median(error_ratios)))} times that of independent rows in the median group and "
-        f"{wording.number(float(error_ratios.max()))} times in the worst, at an intra-class correlation of "
+        f"{format_number(float(np.median(error_ratios)))} times that of independent rows in the median group and "
+        f"{format_number(float(error_ratios.max()))} times in the worst, at an intra-class correlation of "
         f"{noise_error.ASSUMED_USER_SHARE}."
     )

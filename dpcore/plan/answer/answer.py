@@ -15,12 +15,12 @@ from dpcore.answer.plot import Toggle
 from dpcore.answer.section import Cached, Figures, Label, Parts, SearchResult, Sections, Solver
 from dpcore.code.forms import OfferedPrograms
 from dpcore.code.several import SHARED_COUNT_NAME
-from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import choose_library
-from dpcore.common.strict_json import certificate_fields, finite_or_none
+from dpcore.common.strict_json import convert_certificate, finite_or_none
+from dpcore.common.wording import capitalise, format_number, format_percent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.plan.answer import words
@@ -98,7 +98,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     return Plot(
         "plan-errors",
         "Error of each number over ε",
-        f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} meet their targets.",
+        f"At ε = {format_number(plan_epsilon)}, {solution.num_reached} of {len(lines)} meet their targets.",
         Axis("ε of the whole plan", "", epsilon_limits),
         Axis("error", "target error = 1", (low_ratio, high_ratio), number_format=".3~g"),
         items,
@@ -123,12 +123,12 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
         needed_column = Column("needed_share", solution.needed_amounts / total_amount)
         bars.append(Bars("What all target errors need", line_labels, needed_column, Style.SMOOTH))
     largest_share_index = int(np.argmax(plan_shares))
-    largest_share_text = wording.percent(float(plan_shares.max()))
+    largest_share_text = format_percent(float(plan_shares.max()))
     share_limits = (0.0, min(1.0, 1.1 * max(float(np.max(bar.y)) for bar in bars)))
     return Plot(
         "plan-shares",
         "Shares of the budget",
-        f"{wording.capital(line_labels[largest_share_index])} gets {largest_share_text} of the budget.",
+        f"{capitalise(line_labels[largest_share_index])} gets {largest_share_text} of the budget.",
         names_axis("number", " "),
         share_axis("share of the budget", share_limits, number_format=".1%"),
         bars,
@@ -253,7 +253,7 @@ def _list_plan_entries(solution: PlanSolution, certificate: Certificate | None) 
             for line, needed_amount in zip(solution.lines, solution.needed_amounts.tolist(), strict=True)
         ],
         **({} if (line := solution.count_line) is None else {"shared_count": _list_count_entries(line)}),
-        **certificate_fields(certificate),
+        **convert_certificate(certificate),
     }
 
 

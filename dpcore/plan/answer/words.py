@@ -10,14 +10,21 @@ from dpcore.answer import standard
 from dpcore.answer.answer import Number, Proof, RelativeError
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.code.several import SHARED_COUNT_NAME
-from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import format_rounded_up
 from dpcore.common.programs import Program, choose_library, describe_program
+from dpcore.common.wording import (
+    capitalise,
+    choose_word,
+    format_count,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import TotalCurve
-from dpcore.plan.lines import LineStatistic
+from dpcore.plan.lines import DEFAULT_TARGET_SHARE, LineStatistic
 from dpcore.plan.parameters import Objective
 from dpcore.plan.solution import AllocatedLine, PlanSolution, sum_weighted_squares
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
@@ -33,20 +40,30 @@ MIN_USELESS_ERROR_RATIO = 0.5
 
 
 def write_headline(solution: PlanSolution) -> str:
-    """Write for how many lines the budget is enough; for a single line, that all of it goes there, and its bound."""
+    """Write for how many lines the budget is enough; for a single line, that all of it goes there, and its bound.
+
+    The default target is named if a line has it.
+    """
     num_lines, num_reached = len(solution.lines), solution.num_reached
     epsilon_text = format_rounded_up(solution.budget.epsilon, 4)
+    have_own_target = [line.planned_line.line.target_error is not None for line in solution.lines]
+    default_text, target_text = format_percent(DEFAULT_TARGET_SHARE, 1), ""
     if num_lines == 1:
+        target_text = "" if all(have_own_target) else f" for a target of {default_text}"
         is_enough_phrase = "is enough" if num_reached else "is not enough"
         only_line = solution.lines[0]
         return (
             f"All of ε = {epsilon_text} goes to {only_line.label} ({_describe_bound(only_line)}), and it "
-            f"{is_enough_phrase}."
+            f"{is_enough_phrase}{target_text}."
         )
     num_reached_text = f"{num_reached or 'none'} of {num_lines} numbers"
     if num_reached == num_lines:
         num_reached_text = "both numbers" if num_lines == 2 else f"all {num_lines} numbers"
-    return f"ε = {epsilon_text} is enough for {num_reached_text}."
+    if not any(have_own_target):
+        target_text = f" within {default_text}"
+    elif not all(have_own_target):
+        target_text = f", within {default_text} where a line names no target"
+    return f"ε = {epsilon_text} is enough for {num_reached_text}{target_text}."
 
 
 def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
@@ -56,11 +73,12 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
     if not sentences and len(solution.lines) > 1:
         sentences.append(_describe_most_expensive(solution))
     sentences += [
-        f"**The {line.label} is of little use here**: its error is {wording.percent(relative_error)} of its value. "
+        f"**The {line.label} is of little use here**: its error is {format_percent(relative_error)} of its value. "
         "It takes "
         "more users, a narrower range or a larger ε."
         for line in solution.lines
         if line.statistic.is_spread
+        and line.planned_line.reference_value > 0.0
         and (relative_error := line.error / line.planned_line.reference_value) > MIN_USELESS_ERROR_RATIO
     ]
     if dropped_labels := [line.label for line in solution.lines if line.is_dropped]:
@@ -75,7 +93,7 @@ def describe_all_missed(solution: PlanSolution) -> str:
     missed_lines = _list_missed(solution)
     sentences = [_describe_missed(line, epsilon) for line, epsilon in missed_lines[:MAX_LINES_IN_TEXT]]
     if (num_hidden := len(missed_lines) - MAX_LINES_IN_TEXT) > 0:
-        sentences.append(f"{wording.counted(num_hidden, 'further target')}: see the table.")
+        sentences.append(f"{format_count(num_hidden, 'further target')}: see the table.")
     return " ".join(sentences)
 
 
@@ -96,7 +114,7 @@ def _describe_missed(line: AllocatedLine, epsilon: float) -> str:
     remedy_text = (
         f"{reached_error_text} instead of {target_error_text}{connecting_text} {_write_remedy(line, epsilon)}"
     )
-    return f"**{wording.capital(line.label)}:** {remedy_text}."
+    return f"**{capitalise(line.label)}:** {remedy_text}."
 
 
 def _describe_most_expensive(solution: PlanSolution) -> str:
@@ -105,7 +123,7 @@ def _describe_most_expensive(solution: PlanSolution) -> str:
     needed_amount = solution.needed_amounts.max()
     if needed_amount == 0.0:
         return "Publishing 0 meets every target."
-    needed_share_text = wording.percent(float(needed_amount / solution.needed_amounts.sum()))
+    needed_share_text = format_percent(float(needed_amount / solution.needed_amounts.sum()))
     return f"**Most expensive:** {line_label}, {needed_share_text} of what all targets need."
 
 
@@ -118,7 +136,7 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
     error_label, error_help = "Largest error", "The largest error over target error."
     if solution.parameters.objective is Objective.SUM:
         error_label, error_help = "Errors", "Root of the weighted mean square of error over target error."
-    equal_split_note = f"times the target (equal split {wording.number(equal_split_error)})"
+    equal_split_note = f"times the target (equal split {format_number(equal_split_error)})"
     return (
         Number(
             "ε for all targets",
@@ -130,7 +148,7 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
         ),
         Number(
             error_label,
-            wording.number(plan_error),
+            format_number(plan_error),
             equal_split_note,
             error_help,
             plan_error,
@@ -139,7 +157,7 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
         ),
         *(
             Number(
-                wording.capital(line.label),
+                capitalise(line.label),
                 format_error(line, line.error),
                 f"{_describe_bound(line)}, {_format_share(line)} of the budget",
                 f"Root mean squared error; target: {format_error(line, line.planned_line.target_error)}.",
@@ -155,49 +173,49 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
 def _format_share(line: AllocatedLine) -> str:
     """Format the share of the budget: ``< 0.01 %`` for a tiny one, as of a quantile that errs least with hardly any."""
     if 0.0 < line.share < MAX_TINY_SHARE:
-        return f"< {wording.percent(MAX_TINY_SHARE, 1)}"
-    return wording.percent(line.share)
+        return f"< {format_percent(MAX_TINY_SHARE, 1)}"
+    return format_percent(line.share)
 
 
 def format_error(line: AllocatedLine, error: float) -> str:
     """Format an error of a line with its unit."""
     if line.statistic is LineStatistic.QUANTILE:
-        return f"{wording.percent(error)} of rows"
+        return f"{format_percent(error)} of rows"
     is_count = line.planned_line.unit in ("rows", "users")
-    return f"{wording.number(error)} {line.planned_line.unit}" if is_count else wording.number(error)
+    return f"{format_number(error)} {line.planned_line.unit}" if is_count else format_number(error)
 
 
 def _describe_bound(line: AllocatedLine) -> str:
     """Describe the bound of a line as a phrase, its two bounds if it has a pair, or ``dropped``."""
     if line.is_dropped:
         return "dropped"
-    groups_text = f"{wording.counted(line.bound, 'group')} per user"
+    groups_text = f"{format_count(line.bound, 'group')} per user"
     match line.statistic:
         case LineStatistic.USERS:
             return "each user once"
         case LineStatistic.SUM:
-            return f"totals up to {wording.number(line.bound, 4)}"
+            return f"totals up to {format_number(line.bound, 4)}"
         case LineStatistic.GROUP_USERS:
             return groups_text
         case LineStatistic.GROUP_ROWS:
-            return f"{groups_text}, {wording.counted(line.second_bound, 'row')} in each"
+            return f"{groups_text}, {format_count(line.second_bound, 'row')} in each"
         case LineStatistic.GROUP_SUMS:
-            return f"{groups_text}, up to {wording.number(line.second_bound, 4)} in each"
+            return f"{groups_text}, up to {format_number(line.second_bound, 4)} in each"
         case LineStatistic.MEAN if line.planned_line.half_width is not None:
-            deviation_limit_text = wording.number(line.bound * line.planned_line.half_width, 4)
+            deviation_limit_text = format_number(line.bound * line.planned_line.half_width, 4)
             return (
-                f"weight of at most {wording.counted(line.bound, 'row')}, total deviation up to ± "
+                f"weight of at most {format_count(line.bound, 'row')}, total deviation up to ± "
                 f"{deviation_limit_text}"
             )
         case _:
-            return f"{wording.number(line.bound, 4)} {wording.agreeing(line.bound, 'row', 'rows')} per user"
+            return f"{format_number(line.bound, 4)} {choose_word(line.bound, 'row', 'rows')} per user"
 
 
 def format_accuracy(line: AllocatedLine, error: float) -> str:
     """Format an error in the unit of the line's target: a share of the value, or the value's own unit."""
     planned_line = line.planned_line
     if planned_line.line.is_relative and math.isfinite(planned_line.reference_value):
-        return f"±{wording.percent(error / abs(planned_line.reference_value))}"
+        return f"±{format_percent(error / abs(planned_line.reference_value))}"
     return f"±{format_error(line, error)}"
 
 
@@ -247,7 +265,7 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
     if len(solution.lines) > 1:
         extra_error_share = max(solution.equal_split_factor - 1.0, 0.0)
         texts_by_heading["Equal split"] = (
-            f"its errors are {wording.percent(extra_error_share)} larger; "
+            f"its errors are {format_percent(extra_error_share)} larger; "
             f"{sum(line.is_reached for line in solution.equal_split_lines)} of {len(solution.lines)} meet theirs."
         )
     if solution.apart_lines:
@@ -255,8 +273,8 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
     for line in solution.planned_lines:
         noiseless_error = line.noiseless_error
         if noiseless_error > line.target_error:
-            texts_by_heading[f"{wording.capital(line.line.label)} without any noise"] = (
-                f"its error is {wording.number(noiseless_error)}; the target is {wording.number(line.target_error)}."
+            texts_by_heading[f"{capitalise(line.line.label)} without any noise"] = (
+                f"its error is {format_number(noiseless_error)}; the target is {format_number(line.target_error)}."
             )
     budget, parameters = solution.budget, solution.parameters
     noise_program = budget.program if budget.is_exact or budget.program is Program.TUMULT else Program.OPENDP
@@ -276,9 +294,9 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         texts_by_heading["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
         # Of the exponential mechanism beside Gaussian noise no exact account is known.
         if not budget.is_exact and not budget.has_quantile:
-            exact_epsilon_text = wording.number(budget.exact_epsilon, 4)
+            exact_epsilon_text = format_number(budget.exact_epsilon, 4)
             texts_by_heading["ε really spent"] = (
-                f"{exact_epsilon_text} by an exact account, {wording.number(budget.epsilon, 4)} by the program's."
+                f"{exact_epsilon_text} by an exact account, {format_number(budget.epsilon, 4)} by the program's."
             )
     return texts_by_heading
 
@@ -295,8 +313,8 @@ def describe_shared_count(solution: PlanSolution) -> str:
     return (
         f"{' and '.join(mean_labels)} {divides_or_divide} by one count, with {_format_share(count_line)} of the "
         "budget and at most "
-        f"{wording.counted(count_line.bound, 'row')} per user. With counts of their own, errors are "
-        f"{wording.percent(abs(error_change))} {'larger' if error_change >= 0.0 else 'smaller'}."
+        f"{format_count(count_line.bound, 'row')} per user. With counts of their own, errors are "
+        f"{format_percent(abs(error_change))} {'larger' if error_change >= 0.0 else 'smaller'}."
     )
 
 
@@ -336,7 +354,7 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
         "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
     ]
     for line in solution.planned_lines:
-        line_label = wording.capital(line.line.label)
+        line_label = capitalise(line.line.label)
         sentences += [
             f"{line_label}: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions
         ]
@@ -370,27 +388,25 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
     outcome_phrases = [
         ", and 0 was published"
         if line.is_dropped
-        else f" under a bound of {wording.number(line.bound, 6)}"
+        else f" under a bound of {format_number(line.bound, 6)}"
         + (" on users' weights, their deviations clamped" if line.planned_line.half_width is not None else "")
         + f" (expected error {format_error(line, line.error)})"
         for line in solution.lines
     ]
     if solution.count_line is not None:
-        outcome_phrases[-1] += f"; {SHARED_COUNT_NAME} got {wording.percent(solution.count_line.share)}"
+        outcome_phrases[-1] += f"; {SHARED_COUNT_NAME} got {format_percent(solution.count_line.share)}"
     shares_text = "; ".join(
-        f"{line.label} got {wording.percent(line.share)}{outcome_text}"
+        f"{line.label} got {format_percent(line.share)}{outcome_text}"
         for line, outcome_text in zip(solution.lines, outcome_phrases, strict=True)
     )
     noise_sentence = f"One budget was divided, and {noise_text} added to each release"
     if parameters.lower is not None and any(line.statistic.needs_range for line in solution.lines):
-        value_range_text = (
-            f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper or 0.0)}]"
-        )
+        value_range_text = f"[{format_entered(parameters.lower)}, {format_entered(parameters.upper or 0.0)}]"
         noise_sentence = (
             f"Values were clamped to {value_range_text}, which is treated as public. {noise_sentence}"
         )
     released_names_text = (
-        f"{wording.capital(line_names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"
+        f"{capitalise(line_names_text)} {'was' if len(solution.lines) == 1 else 'were'} released"
     )
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.

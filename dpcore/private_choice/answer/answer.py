@@ -9,8 +9,8 @@ import numpy as np
 from dpcore.answer.answer import Answer
 from dpcore.answer.methods import TEXT_BY_NEIGHBOURS, ChoiceSource, Methods
 from dpcore.answer.plot import Axis, Column, Curve, Item, Level, Plot, Style
-from dpcore.common import wording
 from dpcore.common.privacy import Ledger, format_rounded_up
+from dpcore.common.wording import format_entered, format_number
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import words
@@ -85,9 +85,9 @@ def build_methods(
     if solution.dataset.release is None:
         return None
     return Methods(
-        guarantee_text=f"The {number_name} for a release at ε = {wording.entered(current_parameters.epsilon)} was "
+        guarantee_text=f"The {number_name} for a release at ε = {format_entered(current_parameters.epsilon)} was "
         "taken from a differentially private release of how many users have how many rows.",
-        procedure=f"The {number_name} is {wording.number(solution.best, 6)}.",
+        procedure=f"The {number_name} is {format_number(solution.best, 6)}.",
         public_procedure="",
         disclosure=solution.dataset.provenance,
         rule_sentence=f"It {_describe_rule(current_parameters)}",
@@ -118,7 +118,7 @@ def _describe_draw(
         f"{TEXT_BY_NEIGHBOURS[release_facts.neighbours]}.",
         procedure=f"The {number_name} is {choice.format_drawn_number(private_choice)}. It was drawn by the exponential "
         "mechanism [@mcsherry2007] of the [@opendp] from public candidates of at most "
-        f"{wording.number(private_choice.problem.largest)} rows. By basic composition [@dwork2014] its budget and that "
+        f"{format_number(private_choice.problem.largest)} rows. By basic composition [@dwork2014] its budget and that "
         f"of the release that uses it add up.{spending_sentences}",
         public_procedure="",
         disclosure=release_facts,
@@ -135,7 +135,7 @@ def _describe_rule(parameters: PrivateParameters) -> str:
         weights_phrase = "plain smooth weights" if number_kind is BoundPurpose.SMOOTH else "a bound on rows"
         return (
             f"minimises the expected squared error under {weights_phrase} about the mean of the rows at hand, where a "
-            f"share of {wording.entered(parameters.user_share)} of the variance lies between users."
+            f"share of {format_entered(parameters.user_share)} of the variance lies between users."
         )
     mean_clause = "minimises the expected squared error of a released mean"
     return {

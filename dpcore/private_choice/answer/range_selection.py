@@ -5,8 +5,8 @@ from __future__ import annotations
 from dpcore.answer import Answer, Number
 from dpcore.code import Quantity, forms
 from dpcore.code.forms import OfferedPrograms
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import escape_text, format_count, format_entered
 from dpcore.dataset import Dataset
 from dpcore.private_choice.answer.selection import write_json
 from dpcore.private_choice.answer.words import describe_range_cost, describe_spending, format_selection
@@ -23,11 +23,11 @@ def build_range_answer(selection: DrawnRange, request: SelectionRequest, dataset
         dataset: Gives the names of file and columns.
     """
     problem, lower_and_upper = selection.problem, (selection.lower, selection.upper)
-    clamped_amount_text = wording.plain(selection.column) or "each value"
+    clamped_amount_text = escape_text(selection.column) or "each value"
     if problem.clamps_users:
-        max_contributions_text = wording.counted(problem.max_contributions, "row")
+        max_contributions_text = format_count(problem.max_contributions, "row")
         clamped_amount_text = f"users' deviations, for weights of at most {max_contributions_text},"
-    chosen_lower_text, chosen_upper_text = map(wording.entered, lower_and_upper)
+    chosen_lower_text, chosen_upper_text = map(format_entered, lower_and_upper)
     clipboard_text = "{:.12g}, {:.12g}".format(*lower_and_upper)
     range_number = Number("Range, chosen with DP", format_selection(selection), clipboard_text=clipboard_text)
     return Answer(

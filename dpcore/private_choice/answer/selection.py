@@ -16,12 +16,12 @@ from dpcore.answer import Answer
 from dpcore.answer.unit import state_unit
 from dpcore.code import Quantity, ReleaseSpec, forms
 from dpcore.code.forms import OfferedPrograms
-from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Charge, Ledger, ReleaseFacts
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
+from dpcore.common.wording import escape_text
 from dpcore.contributions import MAX_SIZE
 from dpcore.data.binned_values import expand_rows
 from dpcore.data.group_list import code_cells
@@ -200,7 +200,7 @@ def _build_request(
         if not has_totals(dataset):
             return MissingInput(
                 "For so many users only bins of totals are kept, and one user can move a whole bin. Bring the file "
-                f"again (*Data*) with the total of {wording.plain(release_setting.column_name)} as the "
+                f"again (*Data*) with the total of {escape_text(release_setting.column_name)} as the "
                 "contribution (*More about users*)."
             )
         if card_parameters.highest_total is None:

@@ -6,8 +6,17 @@ import math
 
 from dpcore.answer import Number, standard
 from dpcore.code import forms
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts, format_rounded_up
+from dpcore.common.wording import (
+    PERCENT,
+    capitalise,
+    choose_word,
+    escape_text,
+    format_count,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.words import format_amount, format_pair
@@ -62,7 +71,7 @@ def format_selection(selection: Selection) -> str:
     if isinstance(selection, DrawnPair):
         return format_pair(selection.problem.parameters, selection.max_groups, selection.max_amount)
     if isinstance(selection, DrawnRange):
-        return f"{wording.entered(selection.lower)} to {wording.entered(selection.upper)}"
+        return f"{format_entered(selection.lower)} to {format_entered(selection.upper)}"
     return choice.format_drawn_number(selection)
 
 
@@ -97,11 +106,11 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
 
     It is computed from public figures alone.
     """
-    expected_excess, groups_text = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
+    expected_excess, groups_text = expected_of_pair(problem), format_count(problem.num_groups, "group")
     if expected_excess is None:
         return f"With {groups_text}, a draw is little better than a guess: enter known bounds, or a larger ε."
     return (
-        f"With {groups_text}, the chosen pair's error is usually within about {wording.percent(expected_excess, 1)} "
+        f"With {groups_text}, the chosen pair's error is usually within about {format_percent(expected_excess, 1)} "
         "of the "
         "best pair's. If a few users dominate, it can be as bad as releasing nothing."
     )
@@ -120,18 +129,18 @@ def describe_range_cost(problem: RangeProblem) -> str:
     """
     if problem.users is None or problem.signal_ratio is None:
         return "Enter about how many users there are to be told whether a draw is of use."
-    guessed_users_text = f"with about {wording.counted(problem.users, 'user')}"
+    guessed_users_text = f"with about {format_count(problem.users, 'user')}"
     if problem.max_contributions > 1:
-        guessed_users_text += f" of at least {wording.counted(problem.max_contributions, 'row')}"
+        guessed_users_text += f" of at least {format_count(problem.max_contributions, 'row')}"
     if problem.clamps_users and problem.epsilon * problem.users < MIN_EPSILON_TIMES_USERS:
         return (
             f"**Not recommended:** {guessed_users_text} a public range that you know is better. A draw for users "
             "pays from "
-            f"ε × users = {wording.number(MIN_EPSILON_TIMES_USERS)} on; here it is "
-            f"{wording.number(problem.epsilon * problem.users)}."
+            f"ε × users = {format_number(MIN_EPSILON_TIMES_USERS)} on; here it is "
+            f"{format_number(problem.epsilon * problem.users)}."
         )
     if problem.signal_ratio < 1.0:
-        users_needed_text = wording.number(float(f"{problem.users_needed:.2g}"))
+        users_needed_text = format_number(float(f"{problem.users_needed:.2g}"))
         return (
             f"**Not recommended:** {guessed_users_text} a draw is of no use. You need about {users_needed_text} "
             "users, a larger ε of "
@@ -142,17 +151,17 @@ def describe_range_cost(problem: RangeProblem) -> str:
     split_sentence = " Each of the two ends is drawn with half of ε." if is_halved else ""
     if problem.clamps_users:
         split_sentence += (
-            f" The range is for users of {wording.counted(problem.max_contributions, 'row')} or more."
+            f" The range is for users of {format_count(problem.max_contributions, 'row')} or more."
         )
     advice_clause = "a draw typically errs up to 2 or 3 times as much as the best range."
-    return f"{wording.capital(guessed_users_text)} {advice_clause}{split_sentence}"
+    return f"{capitalise(guessed_users_text)} {advice_clause}{split_sentence}"
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
     """List the assumptions about the data, the budgets and the costs, a sentence each."""
     value_assumptions: tuple[str, ...] = ()
     if parameters.purpose in MEAN_PURPOSES and parameters.user_share:
-        user_share_text = wording.number(parameters.user_share, 2)
+        user_share_text = format_number(parameters.user_share, 2)
         value_assumptions = (
             f"The error is about this table's mean; a share of {user_share_text} of the variance lies between users",
             f"The draw counts a user as having at most {MAX_SIZE_OVER_CANDIDATE} times the rows of the bound that it "
@@ -173,8 +182,8 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
 def format_share(cost_share: float) -> str:
     """Format a cost as a percentage; costs below 0.01 % as "<0.01 %"."""
     if 0.0 <= cost_share < 1e-4:
-        return f"<\N{NO-BREAK SPACE}0.01{wording.PERCENT}"
-    return wording.percent(cost_share)
+        return f"<\N{NO-BREAK SPACE}0.01{PERCENT}"
+    return format_percent(cost_share)
 
 
 def describe_forecasts(mean_regrets: FloatArray, num_rows: int | None = None) -> str:
@@ -209,7 +218,7 @@ def write_headline(solution: PrivateSolution) -> str:
     """Write one sentence: which way of choosing to take, or the best number itself if the data are a DP release."""
     if solution.dataset.release is not None:
         number_name = NAME_BY_NUMBER[solution.parameters.purpose]
-        return f"Take {wording.number(solution.best)} as the {number_name}; it may be published."
+        return f"Take {format_number(solution.best)} as the {number_name}; it may be published."
     return "Choose the number directly." if is_direct_cheaper(solution) else "Choose on a DP histogram."
 
 
@@ -244,8 +253,8 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
         )
     ]
     if solution.dataset.release is not None:
-        rows_per_user_text = wording.agreeing(solution.best, "row per user", "rows per user")
-        best_bound_text = wording.number(solution.best)
+        rows_per_user_text = choose_word(solution.best, "row per user", "rows per user")
+        best_bound_text = format_number(solution.best)
         numbers.insert(
             0, Number("Best number on these data", best_bound_text, rows_per_user_text, value=solution.best)
         )
@@ -257,10 +266,10 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
     parameters, number_name = solution.parameters, NAME_BY_NUMBER[solution.parameters.purpose]
     texts_by_heading: dict[str, str] = {}
     if solution.dataset.release is None:
-        texts_by_heading["In the clear"] = f"the {number_name} would be {wording.number(solution.best)}."
-    if num_users_above := solution.dataset.histogram.users_above(parameters.largest):
+        texts_by_heading["In the clear"] = f"the {number_name} would be {format_number(solution.best)}."
+    if num_users_above := solution.dataset.histogram.count_users_above(parameters.largest):
         texts_by_heading["Over the maximum"] = (
-            f"{wording.counted(num_users_above, 'user')}. Raise it only for reasons outside these data."
+            f"{format_count(num_users_above, 'user')}. Raise it only for reasons outside these data."
         )
     named_deltas = {"a histogram": parameters.delta, "the release": parameters.release_delta}.items()
     delta_texts = [
@@ -285,7 +294,7 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
 
 def write_pair_texts(selection: DrawnPair) -> tuple[str, Number]:
     """Return (headline, number) of a drawn pair of bounds."""
-    parameters, groups_text = selection.problem.parameters, wording.counted(selection.max_groups, "group")
+    parameters, groups_text = selection.problem.parameters, format_count(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
         pair_headline = f"Count each user in at most {groups_text}."
         number_label, clipboard_text = "Bound, chosen with DP", f"{selection.max_groups}"
@@ -309,12 +318,12 @@ def write_number_texts(
     ):
         unit_name = f"{column_name} per user"
         number_note = number_note if number_kind is BoundPurpose.SUM else ""
-        bound_headline = f"Clamp each user's total of {wording.plain(column_name)} at {drawn_value_text}."
+        bound_headline = f"Clamp each user's total of {escape_text(column_name)} at {drawn_value_text}."
     elif number_kind in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
-        number_label, number_note = f"{wording.capital(NAME_BY_NUMBER[number_kind])}, chosen with DP", ""
+        number_label, number_note = f"{capitalise(NAME_BY_NUMBER[number_kind])}, chosen with DP", ""
         bound_headline = f"Take {drawn_value_text} as the {NAME_BY_NUMBER[number_kind]}."
     else:
-        drawn_value_text = wording.counted(selection.value, "row")
+        drawn_value_text = format_count(selection.value, "row")
         is_smooth = number_kind is OtherBound.QUANTILE_SMOOTH
         bound_headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(
             drawn_value_text

@@ -30,11 +30,11 @@ from dpcore.answer.section import (
     Window,
 )
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.programs import Program
 from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.strict_json import finite_or_none
+from dpcore.common.wording import format_count, format_percent
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import binned_values
 from dpcore.dataset import Dataset
@@ -94,7 +94,7 @@ def choose_first_bounds(few_problem: QuantileProblem, quantiles: tuple[float, ..
             (few_problem.rows.random_orders.num_orders, MAX_FIRST_CAPS),
         )
     )
-    find_bound = partial(optimal_bound.best_bound, few_problem, quantiles=quantiles)
+    find_bound = partial(optimal_bound.find_best_bound, few_problem, quantiles=quantiles)
     cap_choice = find_bound(WeightKind.CAP, num_caps, max_tried_caps=0)
     has_smooth_weights = few_problem.program in WEIGHTED_PROGRAMS
     return BoundChoices(find_bound(WeightKind.SMOOTH, num_points) if has_smooth_weights else None, cap_choice)
@@ -164,10 +164,10 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
 
 def show_answers(answer: Answer, dataset: Dataset) -> Parts:
     """Yield the density of the answer, and its probability of being near in rank, in two columns."""
-    yield Columns((_show_density(answer.solution, dataset), [answer.plots["quantile-near"]()]))
+    yield Columns((_show_density_window(answer.solution, dataset), [answer.plots["quantile-near"]()]))
 
 
-def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
+def _show_density_window(solution: QuantileSolution, dataset: Dataset) -> Parts:
     """Yield the density of the answers over values that the user can change, and a note if over 5 % fall outside."""
     lowest_shown, highest_shown = yield _choose_values(
         solution, "where", partial(plots.plot_density, solution, dataset)
@@ -176,7 +176,7 @@ def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
         float(output.cdf(highest_shown) - output.cdf(lowest_shown)) for output in solution.outputs
     )
     if outside_share > 0.05:
-        outside_share_text = wording.percent(outside_share)
+        outside_share_text = format_percent(outside_share)
         yield Note(f"{outside_share_text} of the answers fall outside: widen *Values shown*.")
 
 
@@ -254,7 +254,7 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     simulated_solution, num_draws, simulated_answers = simulation_result
     num_drawn = simulated_answers.shape[0]
     if num_drawn < num_draws:
-        yield Note(f"Stopped early: {wording.counted(num_drawn, 'answer')} drawn.")
+        yield Note(f"Stopped early: {format_count(num_drawn, 'answer')} drawn.")
     if num_drawn == 0:
         return
     draw_samples = partial(plots.plot_samples, simulated_solution, simulated_answers, dataset)
@@ -398,7 +398,7 @@ def write_weights_csv(
         "size": sizes,
         "users": histogram.users,
         "rows_kept": kept_rows,
-        "row_weight": relative_row_weights / float(histogram.kept_rows(bound)),
+        "row_weight": relative_row_weights / float(histogram.count_kept_rows(bound)),
     }
     return write_columns(columns_by_name, provenance)
 

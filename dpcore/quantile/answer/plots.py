@@ -12,7 +12,7 @@ from dpcore.answer import Axis, Column, Curve, Item, Level, Mark, Plot, Points, 
 from dpcore.answer.axes import build_bound_axis, choose_curve_bounds
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import IN_USE
-from dpcore.common import wording
+from dpcore.common.wording import format_count, format_digits, format_percent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
@@ -67,8 +67,8 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         mark_name = "Best bound" if weight_kind is WeightKind.CAP else "Best smooth weights"
         least_error = quantile_choice.rank_error
         items.append(Mark(mark_name, quantile_choice.bound, least_error, curve_style, mark_symbol))
-        bound_phrase = f"at {wording.counted(quantile_choice.bound, 'row')} with {NAME_BY_KIND[weight_kind]}"
-        least_error_phrases.append(f"{bound_phrase}, {wording.percent(least_error)}")
+        bound_phrase = f"at {format_count(quantile_choice.bound, 'row')} with {NAME_BY_KIND[weight_kind]}"
+        least_error_phrases.append(f"{bound_phrase}, {format_percent(least_error)}")
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_unavoidable_error:
         items.append(Level("Least possible (ties)", solution.least_error))
@@ -114,7 +114,7 @@ def plot_density(
     ):
         quantile_name, column_name = (
             name_quantile(output.quantile),
-            f"density_q{wording.digits(output.quantile)}",
+            f"density_q{format_digits(output.quantile)}",
         )
         density_column = Column(column_name, output.compute_binned_density(bin_edges))
         curves.append(
@@ -208,7 +208,7 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     ):
         quantile_name, column_name = (
             name_quantile(output.quantile),
-            f"probability_q{wording.digits(output.quantile)}",
+            f"probability_q{format_digits(output.quantile)}",
         )
         bounded_probabilities = output.compute_probability_within(rank_distances)
         unbounded_probabilities = unbounded_output.compute_probability_within(rank_distances)
@@ -253,7 +253,7 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
         items.append(Curve(curve_name, Column("bound", bounds), paper_column, curve_style))
         items.append(Mark(f"Best, {curve_name.lower()}", best_bound, value_at_best, curve_style, mark_symbol))
     items.append(Level("Vacuous above 1", 1.0, dash="longdash"))
-    plot_title, alt_text = "The paper's bound", f"Least near {wording.counted(solution.counts_bound, 'row')}."
+    plot_title, alt_text = "The paper's bound", f"Least near {format_count(solution.counts_bound, 'row')}."
     x = build_bound_axis(histogram)
     y = Axis("bound on the rank error", SHARE_UNIT, (1e-3, 1e2), number_format=".3~g")
     return Plot("quantile-paper", plot_title, alt_text, x, y, items, dataset.provenance, height=400)
@@ -284,7 +284,7 @@ def plot_poorer(
     y = Axis("expected rank error", SHARE_UNIT, (1e-4, 1.0), number_format=".3~%")
     size_column, error_column = Column(column_name, change_sizes), Column("expected_rank_error", base_errors)
     poorer_items = [Curve("Expected rank error", size_column, error_column, Style.TOTAL, symbol="circle")]
-    alt_text = f"For the base as entered the error is {wording.percent(solution.rank_error)}."
+    alt_text = f"For the base as entered the error is {format_percent(solution.rank_error)}."
     return Plot("quantile-poorer", "Poorer bases", alt_text, x, y, poorer_items, dataset.provenance)
 
 
@@ -302,7 +302,7 @@ def plot_samples(
     for output, answers_of_quantile, (curve_style, line_dash) in zip(
         solution.outputs, simulated_answers.T, STYLE_AND_DASH_OF_QUANTILES, strict=False
     ):
-        quantile_name, column_suffix = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
+        quantile_name, column_suffix = name_quantile(output.quantile), f"q{format_digits(output.quantile)}"
         simulated_shares = np.histogram(answers_of_quantile, bin_edges)[0] / num_draws
         exact_probabilities = np.diff(output.cdf(bin_edges))
         columns[f"simulated_share_{column_suffix}"] = simulated_shares

@@ -102,7 +102,7 @@ def search(
             """Report the share of the whole search that is done."""
             progress(progress_before + kind_progress * (1.0 - progress_share_of_smooth))
 
-        return optimal_bound.best_bound(
+        return optimal_bound.find_best_bound(
             problem, weight_kind, NUM_SEARCH_BOUNDS, report_share, should_stop, quantiles
         )
 
@@ -160,7 +160,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: QuantileParameters) -> Bo
                 problem, weight_kind, bound_in_use, quantiles=quantiles
             )
             return bound_in_use, float(rank_errors.expected_errors[0])
-        quantile_choice = optimal_bound.best_bound(
+        quantile_choice = optimal_bound.find_best_bound(
             problem, weight_kind, NUM_SEARCH_BOUNDS, quantiles=quantiles
         )
         return quantile_choice.bound, quantile_choice.rank_error

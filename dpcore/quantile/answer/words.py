@@ -18,9 +18,19 @@ from dpcore.code.forms import (
     name_smooth_form,
 )
 from dpcore.code.release_spec import Quantity
-from dpcore.common import noise_error, wording
+from dpcore.common import noise_error
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.common.programs import Program
+from dpcore.common.wording import (
+    PERCENT,
+    capitalise,
+    choose_word,
+    escape_text,
+    format_count,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.data import binned_values
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
@@ -35,13 +45,13 @@ NAME_BY_KIND = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded ro
 
 def name_quantile(q: float) -> str:
     """Return the name of a quantile: "Median", or for example "0.9-quantile"."""
-    return "Median" if q == 0.5 else f"{wording.entered(q)}-quantile"
+    return "Median" if q == 0.5 else f"{format_entered(q)}-quantile"
 
 
 def format_error(rank_error: float, standard_error: float) -> str:
     """Format a rank error, with the standard error of its average over subsamples if there is one."""
-    spread_text = f" ± {wording.percent(standard_error)}" if standard_error > 0.0 else ""
-    return f"{wording.percent(rank_error, 3)}{spread_text}"
+    spread_text = f" ± {format_percent(standard_error)}" if standard_error > 0.0 else ""
+    return f"{format_percent(rank_error, 3)}{spread_text}"
 
 
 def write_headline(solution: QuantileSolution) -> str:
@@ -49,11 +59,11 @@ def write_headline(solution: QuantileSolution) -> str:
     if solution.parameters.fixed_bound is not None:
         return core.NO_BOUND_SENTENCE
     if solution.parameters.weighting is Weighting.NONE:
-        smooth_bound_text = wording.counted(solution.choices.get(WeightKind.SMOOTH).bound, "row")
+        smooth_bound_text = format_count(solution.choices.get(WeightKind.SMOOTH).bound, "row")
         return f"Set a bound: cap each user's total weight at {smooth_bound_text}."
     is_cap = solution.weight_kind is WeightKind.CAP
     write_instruction = standard.instruct_to_cap if is_cap else standard.instruct_to_weight
-    return write_instruction(wording.counted(solution.bound, "row"))
+    return write_instruction(format_count(solution.bound, "row"))
 
 
 def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
@@ -63,8 +73,8 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     error_note = f"of rows away from the {quantile_noun}"
     bound_label, shown_bound, rank_error = "Best bound", solution.bound, solution.rank_error
     if solution.standard_error > 0.0:
-        trials_text = wording.counted(solution.subsample_errors.size, solution.problem.trial_name)
-        error_help += f" ± {wording.percent(solution.standard_error)} over {trials_text}."
+        trials_text = format_count(solution.subsample_errors.size, solution.problem.trial_name)
+        error_help += f" ± {format_percent(solution.standard_error)} over {trials_text}."
     if parameters.fixed_bound is not None:
         bound_label = "Rows counted"
     elif parameters.weighting is Weighting.NONE:
@@ -77,7 +87,7 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
         """Build the number of a rank error, formatted in per cent."""
         return Number(
             number_label,
-            wording.percent(number_value),
+            format_percent(number_value),
             error_note,
             number_help,
             number_value,
@@ -90,7 +100,7 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     return (
         Number(
             bound_label,
-            wording.counted(shown_bound, "row"),
+            format_count(shown_bound, "row"),
             "",
             _BOUND_HELP,
             shown_bound,
@@ -105,7 +115,7 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
 def list_proofs(solution: QuantileSolution) -> tuple[Proof, ...]:
     """Return name, certificate and stop reason of the best bound of each kind, and of the best from counts alone."""
     proofs = [
-        (wording.capital(NAME_BY_KIND[choice.weight_kind]), choice.certificate, choice.stop_reason)
+        (capitalise(NAME_BY_KIND[choice.weight_kind]), choice.certificate, choice.stop_reason)
         for choice in solution.choices.each_choice
     ]
     return (*proofs, ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."))
@@ -157,24 +167,24 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     parameters, histogram = solution.parameters, solution.problem.histogram
     fact_texts, cap_choice = describe_answers(solution), solution.choices.cap_choice
     fact_texts["Best for the values"] = "; ".join(
-        f"{NAME_BY_KIND[quantile_choice.weight_kind]} with a bound of {wording.number(quantile_choice.bound)}, error "
+        f"{NAME_BY_KIND[quantile_choice.weight_kind]} with a bound of {format_number(quantile_choice.bound)}, error "
         f"{format_error(quantile_choice.rank_error, quantile_choice.standard_error)}"
         for quantile_choice in solution.choices.each_choice
     )
     fact_texts["Mechanism"] = describe_mechanism(solution)
     if parameters.own_bound is not None:
         own_and_used_errors = compute_mean_error(solution.own_outputs), solution.rank_error
-        own_bound_sentence = standard.compare_own_bound("rank error", *own_and_used_errors, wording.percent)
-        fact_texts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = own_bound_sentence
+        own_bound_sentence = standard.compare_own_bound("rank error", *own_and_used_errors, format_percent)
+        fact_texts[f"Your own bound, {format_count(parameters.own_bound, 'row')}"] = own_bound_sentence
     if max(cap_choice.standard_error, solution.standard_error) > 0.0:
-        num_trials_text = wording.number(max(cap_choice.num_subsamples, solution.subsample_errors.size))
+        num_trials_text = format_number(max(cap_choice.num_subsamples, solution.subsample_errors.size))
         trials_noun = f"{solution.problem.trial_name}s"
         fact_texts["Bounded rows"] = (
             f"errors are averages over {num_trials_text} random {trials_noun}, ± their standard error."
         )
     counts_error_text = format_error(solution.counts_error, solution.counts_standard_error)
     fact_texts["From counts alone"] = (
-        f"a bound of {wording.number(solution.counts_bound)}, error {counts_error_text}. It reveals only rows per user."
+        f"a bound of {format_number(solution.counts_bound)}, error {counts_error_text}. It reveals only rows per user."
     )
     other_guarantee_phrase = f"the same release is {format_rounded_up(parameters.other_relation_epsilon)}-DP"
     if parameters.protects_users:
@@ -184,18 +194,20 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
         fact_texts["If a user comes or goes"] = (
             f"{other_guarantee_phrase} if the bound was not computed from these data."
         )
-    noise_factor_text = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
+    noise_factor_text = format_number(
+        math.sqrt(noise_error.compute_design_effect(histogram.sizes, histogram.users))
+    )
     fact_texts[noise_error.ASSUMPTION_LABEL] = (
         f"for the population, the standard error is {noise_factor_text} times that of independent rows at an "
         "intra-class "
         f"correlation of {noise_error.ASSUMED_USER_SHARE}."
     )
     if solution.has_unavoidable_error:
-        least_error_text = wording.percent(solution.least_error)
+        least_error_text = format_percent(solution.least_error)
         fact_texts["Least possible"] = f"{least_error_text} with these ties and this base."
     if parameters.weighting is Weighting.CAP:
-        lost_share_of_rows = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
-        affected_and_all_users = histogram.users_above(int(solution.bound)), histogram.num_users
+        lost_share_of_rows = 1.0 - float(histogram.count_kept_rows(solution.bound)) / histogram.num_rows
+        affected_and_all_users = histogram.count_users_above(int(solution.bound)), histogram.num_users
         fact_texts["Who is affected"] = standard.describe_affected(
             *affected_and_all_users, lost_share_of_rows
         )
@@ -246,7 +258,7 @@ def describe_mechanism(solution: QuantileSolution) -> str:
         draw_sentences += " It holds quantiles between 0.005 and 0.995."
     if len(solution.errors_by_mechanism) > 1:
         error_texts = (
-            f"{SHORT_NAME_BY_PROGRAM[program]} {wording.percent(rank_error, 3)}"
+            f"{SHORT_NAME_BY_PROGRAM[program]} {format_percent(rank_error, 3)}"
             for program, rank_error in solution.errors_by_mechanism.items()
         )
         draw_sentences += f" It errs least of those compared, on these values: {', '.join(error_texts)}."
@@ -259,10 +271,10 @@ def describe_answers(solution: QuantileSolution) -> dict[str, str]:
     for output, quantile in zip(solution.outputs, solution.exact_quantiles, strict=True):
         interval_lower, interval_upper = output.find_interval()
         sentence_by_quantile_name[name_quantile(output.quantile)] = (
-            f"95{wording.PERCENT} of answers lie from {wording.number(interval_lower)} to "
-            f"{wording.number(interval_upper)}, mean "
-            f"{wording.number(output.mean)}; true {wording.number(quantile)}; rank error "
-            f"{wording.percent(output.expected_rank_error)}."
+            f"95{PERCENT} of answers lie from {format_number(interval_lower)} to "
+            f"{format_number(interval_upper)}, mean "
+            f"{format_number(output.mean)}; true {format_number(quantile)}; rank error "
+            f"{format_percent(output.expected_rank_error)}."
         )
     return sentence_by_quantile_name
 
@@ -274,13 +286,13 @@ def describe_base(solution: QuantileSolution) -> str:
         beta, mass_text = optimal_bound.compute_base_mass(problem, alpha), "**no mass**"
         if beta > 0.0:
             epsilon = solution.parameters.compute_drawn_epsilon(problem.quantile)
-            rank_cost_text = wording.percent(
+            rank_cost_text = format_percent(
                 -2.0 * solution.outputs[0].largest_user_weight / epsilon * math.log(beta)
             )
             mass_text = (
-                f"β = {wording.percent(beta)}, which costs up to (2W/ε) ln(1/β) = {rank_cost_text} of rank"
+                f"β = {format_percent(beta)}, which costs up to (2W/ε) ln(1/β) = {rank_cost_text} of rank"
             )
-        quantile_text = f"{name_quantile(problem.quantile)}, within α = {wording.entered(alpha)}"
+        quantile_text = f"{name_quantile(problem.quantile)}, within α = {format_entered(alpha)}"
         base_lines.append(f"- {quantile_text}: {mass_text}.")
     return "\n".join(base_lines)
 
@@ -288,10 +300,10 @@ def describe_base(solution: QuantileSolution) -> str:
 def describe_paper_bound(solution: QuantileSolution) -> str:
     """Describe the paper's bound, and the error of its best bound on these values."""
     rank_bound = solution.parameters.build_rank_bound(solution.problem.histogram)
-    paper_bound_text = wording.number(float(rank_bound.compute(solution.weight_kind, solution.counts_bound)))
+    paper_bound_text = format_number(float(rank_bound.compute(solution.weight_kind, solution.counts_bound)))
     return (
-        f"**W² + A Σ c²** with A = {wording.number(rank_bound.trade_off)} is least for "
-        f"{NAME_BY_KIND[solution.weight_kind]} at **{wording.counted(solution.counts_bound, 'row')}**: "
+        f"**W² + A Σ c²** with A = {format_number(rank_bound.trade_off)} is least for "
+        f"{NAME_BY_KIND[solution.weight_kind]} at **{format_count(solution.counts_bound, 'row')}**: "
         f"paper's bound {paper_bound_text} (vacuous above 1), expected error "
         f"{format_error(solution.counts_error, solution.counts_standard_error)}."
     )
@@ -308,7 +320,7 @@ def describe_poorer_bases(solution: QuantileSolution, base_change: BaseChange) -
     w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.quantile_levels
     weighted_epsilon = min(min(q, 1.0 - q) * solution.parameters.compute_drawn_epsilon(q) for q in quantiles)
     log_stretch = weighted_epsilon / (2.0 * w)
-    factor_text = wording.number(math.exp(log_stretch), 2) if log_stretch < 600.0 else "more than 1e260"
+    factor_text = format_number(math.exp(log_stretch), 2) if log_stretch < 600.0 else "more than 1e260"
     return f"Extra width costs only its logarithm until ν is about **{factor_text}** times as wide."
 
 
@@ -324,13 +336,13 @@ def describe_inputs(dataset: Dataset, solution: QuantileSolution) -> str:
     """Write which values and which part of epsilon the answer uses, and how many values lie outside its range."""
     assert dataset.values is not None
     values, parameters = solution.problem.values.values, solution.parameters
-    sentences = [f"Column {wording.plain(dataset.values.column)}: {wording.counted(values.size, 'value')}."]
+    sentences = [f"Column {escape_text(dataset.values.column)}: {format_count(values.size, 'value')}."]
     sentences += [
         f"{assumption}." for assumption in binned_values.list_assumptions(dataset, is_quantile=True)
     ]
     if len(parameters.quantile_levels) > 1:
         sentences.append(
-            f"{wording.counted(len(parameters.quantile_levels), 'quantile')}: "
+            f"{format_count(len(parameters.quantile_levels), 'quantile')}: "
             f"ε = {format_rounded_up(solution.epsilon_each)} for each."
         )
     if parameters.answer_range is not None:
@@ -349,7 +361,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     draw_sentences = _describe_draw(solution)
     if parameters.base is BaseKind.UNIFORM:
         base_lower, base_upper = solution.base_range
-        draw_sentences += f" Answers lie in [{wording.entered(base_lower)}, {wording.entered(base_upper)}]."
+        draw_sentences += f" Answers lie in [{format_entered(base_lower)}, {format_entered(base_upper)}]."
     if len(parameters.quantile_levels) > 1:
         is_one_tree = solution.mechanism is Program.PIPELINEDP
         epsilon_phrase = "came from one tree" if is_one_tree else "shared ε evenly"
@@ -368,10 +380,10 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
         sentence_template = "All rows had the same weight."
     elif parameters.weighting is Weighting.CAP:
         sentence_template = "At most {} per user, drawn at random, were kept."
-    bound_text = f"{wording.number(solution.bound, 6)} {wording.agreeing(solution.bound, 'row', 'rows')}"
+    bound_text = f"{format_number(solution.bound, 6)} {choose_word(solution.bound, 'row', 'rows')}"
     error_sentence = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
-        f"{wording.percent(solution.rank_error)} of the rows."
+        f"{format_percent(solution.rank_error)} of the rows."
     )
     rule_sentence = "The bound has the smallest expected rank error of those tried."
     if not is_bounded:
@@ -433,7 +445,7 @@ def _describe_draw(solution: QuantileSolution) -> str:
 
 def _describe_release(parameters: QuantileParameters) -> str:
     """Write the clause that says which quantiles were released."""
-    *quantile_texts, last_quantile_text = (wording.entered(q) for q in parameters.quantile_levels)
+    *quantile_texts, last_quantile_text = (format_entered(q) for q in parameters.quantile_levels)
     if quantile_texts:
         return f"The {', '.join(quantile_texts)} and {last_quantile_text} quantiles were released"
     return f"The {'median' if parameters.quantile_levels == (0.5,) else f'{last_quantile_text}-quantile'} was released"

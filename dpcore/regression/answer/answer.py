@@ -14,10 +14,18 @@ from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.section import BEHIND, Parts, Sections
 from dpcore.code.forms import FILE_ROW_FIELDS, OfferedPrograms, build_forms, list_data_fields
 from dpcore.code.release_spec import Quantity
-from dpcore.common import noise_error, wording
+from dpcore.common import noise_error
 from dpcore.common.privacy import Disclosure, Neighbours, format_rounded_up
 from dpcore.common.progress import Stage
-from dpcore.common.strict_json import certificate_fields
+from dpcore.common.strict_json import convert_certificate
+from dpcore.common.wording import (
+    choose_word,
+    escape_text,
+    format_count,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.dataset import Dataset
 from dpcore.regression import draw, study, working_set
 from dpcore.regression.answer import plots
@@ -44,7 +52,7 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     cap_method = methods_by_key.get("best bound")
     prediction_error = best_weights_method.compute_error(ErrorTarget.PREDICTIONS)
     compared_errors = [
-        f"{listed_method.name.lower()} {wording.number(listed_method.compute_error(ErrorTarget.PREDICTIONS), 3)}"
+        f"{listed_method.name.lower()} {format_number(listed_method.compute_error(ErrorTarget.PREDICTIONS), 3)}"
         for listed_method in (cap_method, no_cap_method)
         if listed_method is not None
     ]
@@ -75,15 +83,15 @@ def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
             ),
         )
     prediction_number = Number(
-        f"Error in predicting {wording.plain(solution.unit, 20)} (RMSE)",
-        wording.number(prediction_error, 3),
-        f"(guessing the mean: {wording.number(float(np.std(solution.labels)), 3)})",
+        f"Error in predicting {escape_text(solution.unit, 20)} (RMSE)",
+        format_number(prediction_error, 3),
+        f"(guessing the mean: {format_number(float(np.std(solution.labels)), 3)})",
         "Root mean squared error of the released model on these rows.",
         prediction_error,
         key="error_in_predicting",
     )
     numbers = [
-        Number(number_name, wording.number(shown_number), number_note, number_help, shown_number)
+        Number(number_name, format_number(shown_number), number_note, number_help, shown_number)
         for number_name, shown_number, number_note, number_help in number_fields
     ]
     return (prediction_number, Number("Other ways", ", ".join(compared_errors)), *numbers)
@@ -96,14 +104,14 @@ def _compare_methods(solution: RegressionSolution) -> str:
         if method_key in methods_by_key:
             error_ratio = methods_by_key[method_key].compute_error_ratio(methods_by_key["ours"])
             ratio_phrases.append(
-                f"{method_key} {'∞' if math.isnan(error_ratio) else wording.number(error_ratio, 3)}×"
+                f"{method_key} {'∞' if math.isnan(error_ratio) else format_number(error_ratio, 3)}×"
             )
     return ", ".join(ratio_phrases)
 
 
 def _write_noise_share(method: Method) -> str:
     """Write which share of a method's variance is privacy noise; "no error" if it has no variance."""
-    return f"{wording.percent(method.noise_share)} privacy noise" if method.variance > 0.0 else "no error"
+    return f"{format_percent(method.noise_share)} privacy noise" if method.variance > 0.0 else "no error"
 
 
 def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
@@ -118,7 +126,7 @@ def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
     if cap_curve is not None:
         best_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
         if math.sqrt(cap_curve.squared_prediction_errors[best_index]) < prediction_error:
-            rows_text = wording.counted(int(cap_curve.caps[best_index]), "row")
+            rows_text = format_count(int(cap_curve.caps[best_index]), "row")
             cap_remark = f"**A bound of {rows_text} per user predicts better here.** {FIT_ASSUMPTION}"
     # As long that it takes two lines on a card whatever the share is, so that nothing jumps.
     return RelativeError(
@@ -151,15 +159,15 @@ def write_detail(solution: RegressionSolution) -> str:
 def list_facts(solution: RegressionSolution) -> dict[str, str]:
     """Build the facts beside the answer: texts by heading."""
     estimate, cap_curve, num_users = solution.best_estimate, solution.cap_curve, solution.problem.num_users
-    correlation_factor = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
+    correlation_factor = noise_error.compute_weighted_effect(estimate.matrix, solution.problem.user_codes)
     correlated_error = math.sqrt(correlation_factor * estimate.sampling_variance + estimate.privacy_variance)
     text_by_heading = {
-        "Who sets the noise": f"{wording.counted(solution.num_users_at_limit, 'user')} of {wording.number(num_users)} "
-        f"{wording.agreeing(solution.num_users_at_limit, 'has', 'share')} the largest weight; "
-        f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
+        "Who sets the noise": f"{format_count(solution.num_users_at_limit, 'user')} of {format_number(num_users)} "
+        f"{choose_word(solution.num_users_at_limit, 'has', 'share')} the largest weight; "
+        f"{format_percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
         noise_error.ASSUMPTION_LABEL: "errors of the model are assumed independent, also within a user. With a share "
         f"ρ = {noise_error.ASSUMED_USER_SHARE} of σ² between users, the standard error is "
-        f"{wording.number(correlated_error)}.",
+        f"{format_number(correlated_error)}.",
     }
     if cap_curve is None:
         return text_by_heading | (
@@ -167,7 +175,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         )
     rank_deficient_caps = cap_curve.caps[cap_curve.num_rank_deficient_draws > 0]
     if rank_deficient_caps.size:
-        cap_phrase = wording.counted(int(rank_deficient_caps.max()), "row")
+        cap_phrase = format_count(int(rank_deficient_caps.max()), "row")
         rank_deficient_text = f"up to {cap_phrase} per user: some draws were linearly dependent."
         text_by_heading["Bounds without an estimate"] = rank_deficient_text
     if solution.near_optimal_caps is not None:
@@ -181,13 +189,13 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
 def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
     """Yield the tab on data, B, σ² and clipped labels, with the table of all methods."""
     solution: RegressionSolution = answer.solution
-    problem, label_unit = solution.problem, wording.plain(solution.unit, 20)
+    problem, label_unit = solution.problem, escape_text(solution.unit, 20)
     warning_phrase = " (read from private labels: do not publish)" if solution.variance_is_private else ""
     outside_counts = count_clipped(solution.dataset, solution.parameters)
     yield section.Note(
-        f"{wording.plain(solution.dataset.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
-        f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
-        f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning_phrase}. "
+        f"{escape_text(solution.dataset.source, 600)} {format_count(problem.num_rows, 'row')} of "
+        f"{format_count(problem.num_users, 'user')}, {format_count(problem.num_features, 'feature')}. "
+        f"B = {format_number(problem.value_bound)}, σ² = {format_number(problem.residual_variance)}{warning_phrase}. "
         f"{outside_counts.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
     )
     column_formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
@@ -196,7 +204,7 @@ def show_basis(answer: Answer, _dataset: Dataset) -> Parts:
     yield section.Table(method_columns, "Errors of all methods", column_formats, key="regression_methods")
     yield section.Note(
         f"Errors of predictions are in {label_unit}, of coefficients in {label_unit} per unit of feature. Bounds are "
-        f"averaged over {wording.counted(solution.cap_draws.num_draws, 'draw')}."
+        f"averaged over {format_count(solution.cap_draws.num_draws, 'draw')}."
     )
 
 
@@ -219,7 +227,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
     """Write the methods text: the best weights with their noise, and the error of the coefficients."""
     parameters, estimate = solution.parameters, solution.best_estimate
     release_clauses = (
-        f"Labels were clipped to [{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}], "
+        f"Labels were clipped to [{format_entered(parameters.lower)}, {format_entered(parameters.upper)}], "
         "which is treated as "
         "public. The coefficients are the product of a matrix C with the labels, where C times the features "
         f"is the identity [@epasto2020, section 5], and {cite_noise('Laplace')} was added to each of them"
@@ -232,7 +240,7 @@ def write_methods(solution: RegressionSolution) -> Methods:
         ),
         procedure=f"{release_clauses}, of scale {format_rounded_up(estimate.laplace_noise.scale)}. The root of the "
         "total variance of the coefficients, privacy noise included, is "
-        f"{wording.number(math.sqrt(estimate.variance))}.{proof_sentence}",
+        f"{format_number(math.sqrt(estimate.variance))}.{proof_sentence}",
         public_procedure=f"{release_clauses}.",
         disclosure=solution.dataset.provenance,
         rule_sentence="C was chosen to minimise the total variance of the released coefficients under the linear "
@@ -433,7 +441,7 @@ def _list_choice_entries(solution: RegressionSolution) -> dict[str, object]:
         "laplace_scale": estimate.laplace_noise.scale,
         "largest_user_weight": estimate.largest_user_weight,
         "standard_errors": np.sqrt(compute_variances(solution.problem, estimate)).tolist(),
-        **certificate_fields(estimate.certificate),
+        **convert_certificate(estimate.certificate),
         "ended": estimate.stop_reason,
         "max_contributions": None if cap_curve is None else cap_curve.max_contributions,
         "best_cap_total_variance": best_cap_variance,

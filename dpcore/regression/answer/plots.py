@@ -12,9 +12,9 @@ import pandas as pd
 from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Points, Style
 from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import FIT, Limits, linear_axis, names_axis
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance
-from dpcore.contributions import FloatArray, IntArray, log_spaced
+from dpcore.common.wording import capitalise, format_count, format_number
+from dpcore.contributions import FloatArray, IntArray, build_log_grid
 from dpcore.regression import sample_limiting, study
 from dpcore.regression.answer.solution import Method, RegressionSolution
 from dpcore.regression.estimate import ErrorTarget, SearchStep, compute_user_weights
@@ -42,7 +42,7 @@ def build_error_axis(label_unit: str, target: ErrorTarget, axis_limits: Limits =
         "standard error, all coefficients" if is_coefficients else "root mean squared prediction error"
     )
     unit_phrase = f"{label_unit} per unit" if is_coefficients else label_unit
-    return Axis(axis_name, "", axis_limits, title=f"{wording.capital(axis_name)} ({unit_phrase})")
+    return Axis(axis_name, "", axis_limits, title=f"{capitalise(axis_name)} ({unit_phrase})")
 
 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
@@ -97,7 +97,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         )
         method_bars.append(group_bars)
     errors_phrase = ", ".join(
-        f"{m.name.lower()} {wording.number(m.compute_error(target))}" for m in shown_methods
+        f"{m.name.lower()} {format_number(m.compute_error(target))}" for m in shown_methods
     )
     return Plot(
         ERROR_PLOT_KEY_BY_TARGET[target],
@@ -141,9 +141,9 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     return Plot(
         CAP_PLOT_KEY_BY_TARGET[target],
         "Error against the bound" if is_coefficients else "Error of predictions against the bound",
-        f"The best weights have an error of {wording.number(best_weights_error)}; the best bound has, at "
-        f"{wording.counted(int(x[best_index]), 'row')} per user, {wording.number(best_error)}; no bound has "
-        f"{wording.number(error_without_cap)}.",
+        f"The best weights have an error of {format_number(best_weights_error)}; the best bound has, at "
+        f"{format_count(int(x[best_index]), 'row')} per user, {format_number(best_error)}; no bound has "
+        f"{format_number(error_without_cap)}.",
         Axis("bound", "rows per user", cap_limits, title="Bound (rows per user)", number_format=","),
         build_error_axis(solution.unit, target, error_limits),
         (
@@ -192,8 +192,8 @@ def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) ->
     return Plot(
         "regression-epsilon",
         "Error against ε",
-        f"Against ε, the best bound's error is {wording.number(float(cap_error_ratios.min()))} to "
-        f"{wording.number(float(cap_error_ratios.max()))} times that of the best weights.",
+        f"Against ε, the best bound's error is {format_number(float(cap_error_ratios.min()))} to "
+        f"{format_number(float(cap_error_ratios.max()))} times that of the best weights.",
         Axis("privacy budget ε", "", (min(study.SWEPT_EPSILONS), max(study.SWEPT_EPSILONS))),
         build_error_axis(solution.unit, solution.target),
         (*items, Level("Your setting", solution.problem.epsilon, is_vertical=True)),
@@ -211,7 +211,7 @@ def plot_gap(search_steps: Sequence[SearchStep], provenance: Provenance) -> Plot
     seconds, relative_gaps = columns["seconds"], columns["relative_gap"]
     x, y = np.arange(1.0, relative_gaps.size + 1.0), np.maximum(relative_gaps, 1e-12)
     gap_curve = Curve("Gap", x, y, Style.SMOOTH, symbol="circle", hover_number=("seconds", seconds))
-    iterations_phrase = wording.counted(relative_gaps.size, "iteration")
+    iterations_phrase = format_count(relative_gaps.size, "iteration")
     alt_text = f"After {iterations_phrase} and {seconds[-1]:.2f} seconds the gap is {relative_gaps[-1]:.1e}."
     x_axis = linear_axis("iteration", (0.0, max(float(relative_gaps.size), 9.0) + 1.0), number_format=",")
     y_axis = Axis(
@@ -251,7 +251,7 @@ def tabulate_weights(
     """
     size_class_edges = np.unique(rows_of_each_user).astype(np.float64)
     if size_class_edges.size > MAX_SIZE_CLASSES:
-        size_class_edges = log_spaced(
+        size_class_edges = build_log_grid(
             float(size_class_edges[0]), float(size_class_edges[-1]), MAX_SIZE_CLASSES
         )
     weight_columns = {

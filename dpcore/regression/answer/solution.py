@@ -11,9 +11,9 @@ import numpy as np
 
 from dpcore.answer.axes import OutsideCounts
 from dpcore.answer.section import Cached, Search, SearchResult, Solver
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.progress import Stage
+from dpcore.common.wording import format_count
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import estimate as estimation
@@ -285,7 +285,7 @@ def build_solution(
     note = "the least variance that any unbiased one has"
     methods_by_key = {"ours": build_method("Best weights", note, best_estimate)}
     if cap_curve is not None:
-        note = f"at most {wording.counted(cap_curve.max_contributions, 'row')} per user"
+        note = f"at most {format_count(cap_curve.max_contributions, 'row')} per user"
         methods_by_key["best bound"] = Method("Best bound", note, *cap_curve.list_costs(cap_curve.best_index))
     methods_by_key["no bound"] = build_method("No bound", "ordinary least squares on all rows", uncapped_fit)
     if cap_curve is not None:

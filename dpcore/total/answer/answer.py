@@ -17,9 +17,9 @@ from dpcore.answer.answer import (
 )
 from dpcore.code.forms import find_summed_column
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.programs import Program
-from dpcore.common.strict_json import certificate_fields
+from dpcore.common.strict_json import convert_certificate
+from dpcore.common.wording import PERCENT, format_count
 from dpcore.dataset import Dataset
 from dpcore.total.answer import plots, words
 from dpcore.total.answer.solution import SignedSolution, TotalSolution, solve
@@ -94,11 +94,11 @@ def show_strategies(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Figures(
         (plots.plot_strategies(strategy_curves, dataset, parameters.epsilon, simulated_points),), "xy"
     )
-    yield f"Within 10{wording.PERCENT} of the best bound's error:"
+    yield f"Within 10{PERCENT} of the best bound's error:"
     yield "\n".join(f"- {sentence}" for sentence in plots.write_near_best(strategy_curves))
     if simulated_points is not None:
         stopped_early_sentence = "Stopped early. " if simulated_points.is_cancelled else ""
-        runs_text = f"{wording.counted(simulated_points.num_runs, 'run')} per point, ± 2 standard errors."
+        runs_text = f"{format_count(simulated_points.num_runs, 'run')} per point, ± 2 standard errors."
         yield section.Note(f"{stopped_early_sentence}{runs_text} {standard.SIMULATION_SENTENCE}")
         yield section.File(
             "Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(simulated_points)
@@ -258,7 +258,7 @@ def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
         "users_affected": best_choice.num_users_affected,
         "within_5_percent": list(solution.near_optimal_bounds),
         "ended": best_choice.stop_reason,
-        **certificate_fields(best_choice.certificate),
+        **convert_certificate(best_choice.certificate),
     }
 
 

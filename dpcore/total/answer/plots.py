@@ -15,8 +15,8 @@ from dpcore.answer.answer import BIAS, NOISE, STYLE_BY_PART
 from dpcore.answer.axes import build_user_bars
 from dpcore.answer.handle import Dots, Handle, Spread, draw_unit_noise
 from dpcore.answer.plot import Axis, Band, Curve, Item, Level, Mark, Plot, Points, Style
-from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.wording import PERCENT, format_number
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
@@ -45,7 +45,7 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     error_curve = _build_curve(columns, measure, CHOSEN_CURVE_WIDTH)
     items: list[Item] = [*_build_parts(columns, measure), error_curve]
     if 0.0 < solution.near_optimal_bounds[0] < solution.near_optimal_bounds[1]:
-        items.append(Band(f"Within 5{wording.PERCENT} of the best", *solution.near_optimal_bounds))
+        items.append(Band(f"Within 5{PERCENT} of the best", *solution.near_optimal_bounds))
     if best_choice.max_total > 0.0:
         items.append(
             Mark("Best bound", best_choice.max_total, best_choice.certificate.value, error_curve.style)
@@ -305,7 +305,7 @@ def _name_strategy(curves: strategies.StrategyCurves, strategy_index: int) -> st
     return (
         capital_name
         if strategy.share is None
-        else f"{capital_name} (bound {wording.number(curves.bounds[strategy_index, 0])})"
+        else f"{capital_name} (bound {format_number(curves.bounds[strategy_index, 0])})"
     )
 
 
@@ -330,7 +330,7 @@ def write_near_best(curves: strategies.StrategyCurves) -> list[str]:
         epsilon_phrase = "no ε"
         if near_best_epsilons.size:
             lowest_epsilon_text, highest_epsilon_text = (
-                wording.number(epsilon, 2) for epsilon in near_best_epsilons[[0, -1]]
+                format_number(epsilon, 2) for epsilon in near_best_epsilons[[0, -1]]
             )
             epsilon_phrase = f"ε from {lowest_epsilon_text} to {highest_epsilon_text}"
         sentences.append(f"{_name_strategy(curves, strategy_index)}: for {epsilon_phrase}.")

@@ -10,11 +10,11 @@ import numpy as np
 from dpcore import total
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.limits import Limits
-from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.common.parameters import list_fields_beside_data
-from dpcore.contributions import FloatArray, log_spaced
+from dpcore.common.wording import capitalise, format_number
+from dpcore.contributions import FloatArray, build_log_grid
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
@@ -58,7 +58,7 @@ class Unit:
 
     def format_amount(self, shown_amount: float, num_digits: int = 3) -> str:
         """Format an amount as ``12 rows``; a bare number for totals of a column."""
-        amount_text = wording.number(shown_amount, num_digits)
+        amount_text = format_number(shown_amount, num_digits)
         return amount_text if self.column_name else f"{amount_text} {'row' if shown_amount == 1 else 'rows'}"
 
 
@@ -128,7 +128,7 @@ class TotalSolution(_CurveSolution):
     def find_best_by_noise(self, noise_kind: NoiseKind) -> TotalChoice:
         """Find the best bound under a kind of noise; Gaussian noise has this solution's `delta`."""
         delta = self.delta if noise_kind is NoiseKind.GAUSSIAN else None
-        return total.best_bound(replace(self.problem, mechanism=noise_kind, delta=delta))
+        return total.find_best_choice(replace(self.problem, mechanism=noise_kind, delta=delta))
 
     @property
     def delta(self) -> float:
@@ -206,7 +206,7 @@ def solve(
     if user_totals.amounts is None:
         return _solve_signed(user_totals, parameters)
     problem = parameters.build_problem(user_totals.amounts)
-    choice = total.best_bound(problem)
+    choice = total.find_best_choice(problem)
     rounded_best_bound = total.find_short_bound(problem, choice.max_total)
     plot_bounds = choose_plot_bounds(user_totals.amounts)
     if choice.max_total:
@@ -271,7 +271,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: TotalParameters) -> Bound
 
     return BoundComparison(
         f"Best bound ({unit.per_user_unit})",
-        f"{wording.capital(NAME_BY_MEASURE[parameters.objective])} ({unit.axis_unit})",
+        f"{capitalise(NAME_BY_MEASURE[parameters.objective])} ({unit.axis_unit})",
         solve_at,
         lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
         user_totals.amounts.values,
@@ -291,4 +291,4 @@ def choose_plot_bounds(amounts: Amounts) -> FloatArray:
     """Return the bounds to plot, ascending: log-spaced up to twice the largest total, and distinct totals if few."""
     axis_start, axis_end = find_bound_limits(amounts)
     extra_bounds = [axis_end, *(amounts.values if amounts.values.size <= 60 else ())]
-    return log_spaced(axis_start, 2.0 * axis_end, NUM_CURVE_POINTS, extra_points=extra_bounds)
+    return build_log_grid(axis_start, 2.0 * axis_end, NUM_CURVE_POINTS, extra_points=extra_bounds)

@@ -10,10 +10,19 @@ from dpcore.answer.answer import Number
 from dpcore.answer.methods import ChoiceSource, Methods, cite_program_noise, write_guarantee
 from dpcore.code import forms
 from dpcore.code.release_spec import Quantity
-from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import choose_library, describe_program
+from dpcore.common.wording import (
+    PERCENT,
+    choose_word,
+    escape_text,
+    format_count,
+    format_digits,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.dataset import Dataset
 from dpcore.total.answer.solution import NAME_BY_MEASURE, SignedSolution, TotalSolution
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals
@@ -38,11 +47,11 @@ def write_headline(solution: TotalSolution) -> str:
     """Write one sentence: at which bound to keep rows or clamp totals, or that nothing useful can be released."""
     unit = solution.unit
     if solution.choice.max_total == 0.0:
-        epsilon_text = wording.entered(solution.problem.epsilon)
+        epsilon_text = format_entered(solution.problem.epsilon)
         return f"Nothing useful can be released at ε = {epsilon_text}: publishing 0 is no worse."
     bound_text = unit.format_amount(solution.bound, 4)
     if unit.column_name:
-        return f"Clamp each user's total of {wording.plain(unit.column_name)} at {bound_text}."
+        return f"Clamp each user's total of {escape_text(unit.column_name)} at {bound_text}."
     return standard.instruct_to_cap(bound_text)
 
 
@@ -53,7 +62,7 @@ def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
     def build_number(label: str, value: float, number_help: str, key: str) -> Number:
         """Build the number of an error or of a part of it, with its ratio to the error of publishing 0."""
         error_share = value / solution.choice.error_of_nothing
-        share_text = f"({wording.percent(error_share)} of the {unit.result_name})"
+        share_text = f"({format_percent(error_share)} of the {unit.result_name})"
         return Number(label, unit.format_amount(value), share_text, number_help, value, unit.axis_unit, key)
 
     bound_help = "Larger totals count as this much." if unit.column_name else ""
@@ -85,7 +94,7 @@ def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
     best_choice, sentences = solution.choice, []
     if best_choice.gain < MIN_ERROR_OF_LITTLE_USE and best_choice.max_total > 0.0:
         sentences.append(
-            f"**Of little use**: publishing 0 has only {wording.number(1.0 / (1.0 - best_choice.gain))} times the "
+            f"**Of little use**: publishing 0 has only {format_number(1.0 / (1.0 - best_choice.gain))} times the "
             "error. "
             "Use more users or a larger ε."
         )
@@ -104,7 +113,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
     amounts, texts_by_heading = problem.amounts, dict[str, str]()
     if best_bound != best_choice.max_total:
         texts_by_heading["Rounded"] = (
-            f"the exact bound may equal one user's total. Rounding costs at most 0.1{wording.PERCENT} in error."
+            f"the exact bound may equal one user's total. Rounding costs at most 0.1{PERCENT} in error."
         )
     if best_bound > 0.0:
         texts_by_heading["Half or double"] = standard.compare_half_and_double(
@@ -114,17 +123,15 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
             is_integer=problem.is_integer,
         )
     texts_by_heading["Who is affected"] = standard.describe_affected(
-        int(amounts.users_above(best_bound)),
+        int(amounts.count_users_above(best_bound)),
         amounts.num_users,
         float(solution.bound_errors.bias) / best_choice.error_of_nothing,
         f"the {unit.result_name} is cut away",
     )
     if best_choice.max_total > 0.0:
         least_error, most_error = total.compute_error_interval(problem, best_bound)
-        low_error_text, high_error_text = wording.number(least_error), unit.format_amount(most_error)
-        texts_by_heading[f"Error of 95{wording.PERCENT} of releases"] = (
-            f"from {low_error_text} to {high_error_text}."
-        )
+        low_error_text, high_error_text = format_number(least_error), unit.format_amount(most_error)
+        texts_by_heading[f"Error of 95{PERCENT} of releases"] = f"from {low_error_text} to {high_error_text}."
     program_arguments = problem.program, problem.mechanism, problem.epsilon, problem.delta
     texts_by_heading["Noise"] = describe_program(*program_arguments, is_of_counts=problem.is_integer)
     if own_bound is not None:
@@ -152,7 +159,7 @@ def write_measures_table(solution: TotalSolution) -> str:
 def describe_bound(solution: TotalSolution) -> str:
     """Write one sentence: how many times the expected error the paper's upper bound is."""
     bound_errors = solution.bound_errors
-    bound_over_error_text = wording.number(float(bound_errors.bias_plus_noise / bound_errors.absolute_errors))
+    bound_over_error_text = format_number(float(bound_errors.bias_plus_noise / bound_errors.absolute_errors))
     noise_kind = solution.problem.noise.kind
     return (
         f"The paper's bound is {bound_over_error_text} times the expected error; with {noise_kind.value} noise it is "
@@ -169,17 +176,17 @@ def compare_noises(solution: TotalSolution) -> str:
     )
     return (
         f"**Which noise?** The best error is {laplace_text} with Laplace noise, whose guarantee is stronger (no "
-        f"delta), and {gaussian_text} with Gaussian noise at δ = {wording.entered(solution.delta)}."
+        f"delta), and {gaussian_text} with Gaussian noise at δ = {format_entered(solution.delta)}."
     )
 
 
 def describe_totals(user_totals: UserTotals, dataset: Dataset) -> str:
     """Write one sentence: how many users there are, and what their rows or totals add up to."""
-    users_text = wording.counted(dataset.histogram.num_users, "user")
+    users_text = format_count(dataset.histogram.num_users, "user")
     if user_totals.amounts is None or not user_totals.column_name:
-        return f"{users_text} with {wording.counted(dataset.histogram.num_rows, 'row')}."
-    sum_text = wording.number(user_totals.amounts.total, 4)
-    return f"{users_text}; the totals of {wording.plain(user_totals.column_name)} add up to {sum_text}."
+        return f"{users_text} with {format_count(dataset.histogram.num_rows, 'row')}."
+    sum_text = format_number(user_totals.amounts.total, 4)
+    return f"{users_text}; the totals of {escape_text(user_totals.column_name)} add up to {sum_text}."
 
 
 NAME_BY_ANY_MEASURE = NAME_BY_MEASURE | {Measure.BOUND: "sum of the bias and the mean size of the noise"}
@@ -189,16 +196,16 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
     """Write the methods text: the best bound on what a user adds, the noise, and the error."""
     # By what was entered, and not by the view's column: that there is one is part of the question.
     result_name, public_phrase = "sum", "The total of each user was limited"
-    bounding_phrase = f"{public_phrase} to {wording.number(solution.bound, 6)}"
+    bounding_phrase = f"{public_phrase} to {format_number(solution.bound, 6)}"
     rounding_phrase = ", and was then rounded to few digits"
     if parameters.summed is Summed.ROWS:
         result_name, rounding_phrase = "count of rows", ""
-        bounding_phrase = f"At most {wording.counted(solution.bound, 'row')} per user were counted"
+        bounding_phrase = f"At most {format_count(solution.bound, 'row')} per user were counted"
         public_phrase = "The rows counted per user were limited"
     noise_phrase = cite_program_noise(parameters.program, solution.problem.noise.kind, parameters.mechanism)
     measure_name = NAME_BY_ANY_MEASURE[solution.measure]
     error_text = solution.unit.format_amount(solution.compute_error(solution.bound))
-    epsilon_text = wording.entered(parameters.epsilon)
+    epsilon_text = format_entered(parameters.epsilon)
     no_release_sentence = f"At ε = {epsilon_text} publishing 0 is no worse, and nothing was released."
     return Methods(
         guarantee_text=_write_guarantee(parameters, result_name),
@@ -248,12 +255,12 @@ def write_forms(
 def _format_range(solution: SignedSolution, num_digits: int = 4) -> str:
     """Format the range as ``[L, U]``, each end with ``num_digits`` digits."""
     range_ends = solution.clipped_sum.low, solution.clipped_sum.high
-    return "[{}, {}]".format(*(wording.number(range_end, num_digits) for range_end in range_ends))
+    return "[{}, {}]".format(*(format_number(range_end, num_digits) for range_end in range_ends))
 
 
 def write_signed_headline(solution: SignedSolution) -> str:
     """Write one sentence: to which range to clip each user's total."""
-    return f"Clip each user's total of {wording.plain(solution.user_totals.column_name)} to {_format_range(solution)}."
+    return f"Clip each user's total of {escape_text(solution.user_totals.column_name)} to {_format_range(solution)}."
 
 
 def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
@@ -262,17 +269,17 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     noise_label = "RMS noise" if solution.measure is Measure.RMSE else "Mean noise"
     abs_sum = abs(float(solution.problem.totals.sum()))
     share_of_sum_text = (
-        f"({wording.percent(solution.error / abs_sum)} of the sum)" if abs_sum else "(the sum is 0)"
+        f"({format_percent(solution.error / abs_sum)} of the sum)" if abs_sum else "(the sum is 0)"
     )
     bias_note = "too low" if clipped_sum.bias < 0.0 else "too high" if clipped_sum.bias else "none"
-    clipboard_text = f"{wording.digits(clipped_sum.low)}, {wording.digits(clipped_sum.high)}"
+    clipboard_text = f"{format_digits(clipped_sum.low)}, {format_digits(clipped_sum.high)}"
     range_help = "A total outside counts as the nearer end."
 
     def build_number(
         label: str, value: float, number_note: str = "", num_digits: int = 3, key: str = ""
     ) -> Number:
         """Build a number whose text is the size of the value; the number itself keeps the sign."""
-        return Number(label, wording.number(abs(value), num_digits), number_note, "", value, axis_unit, key)
+        return Number(label, format_number(abs(value), num_digits), number_note, "", value, axis_unit, key)
 
     return (
         Number("Range", _format_range(solution), "", range_help, clipboard_text=clipboard_text),
@@ -289,10 +296,10 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
     num_below, num_above = clipped_sum.num_users_below, clipped_sum.num_users_above
     num_cut = num_below + num_above
     if parameters.own_bound and (own_error := solution.compute_own_error(parameters)) is not None:
-        own_bound_text = wording.number(parameters.own_bound, 4)
+        own_bound_text = format_number(parameters.own_bound, 4)
         texts_by_heading[f"Your own bound, [−{own_bound_text}, {own_bound_text}]"] = (
             standard.compare_own_bound(
-                NAME_BY_MEASURE[solution.measure], own_error, solution.error, wording.number, "the range"
+                NAME_BY_MEASURE[solution.measure], own_error, solution.error, format_number, "the range"
             )
         )
     if not solution.is_entered:
@@ -302,8 +309,8 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
         )
     return texts_by_heading | {
         "Who is affected": (
-            f"{wording.counted(num_cut, 'user')} ({wording.percent(num_cut / solution.problem.totals.size)}): "
-            f"{wording.number(num_below)} below L, {wording.number(num_above)} above U."
+            f"{format_count(num_cut, 'user')} ({format_percent(num_cut / solution.problem.totals.size)}): "
+            f"{format_number(num_below)} below L, {format_number(num_above)} above U."
         )
     }
 
@@ -313,8 +320,8 @@ def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
     user_totals = solution.problem.totals
     num_negative = int(np.sum(user_totals < 0.0))
     signs_sentence = (
-        f"{wording.number(num_negative)} of {wording.counted(user_totals.size, 'user')} "
-        f"{wording.agreeing(num_negative, 'has', 'have')} a negative total, so both sides need a bound."
+        f"{format_number(num_negative)} of {format_count(user_totals.size, 'user')} "
+        f"{choose_word(num_negative, 'has', 'have')} a negative total, so both sides need a bound."
     )
     is_leak = dataset.is_private and not solution.is_entered
     return f"{signs_sentence} {standard.warn_of_leak('this range was')}" if is_leak else signs_sentence
@@ -334,8 +341,8 @@ def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters:
     return Methods(
         guarantee_text=_write_guarantee(parameters, "sum"),
         procedure=f"The total of each user was clipped to {clipping_range_text}, {noise_phrase} The "
-        f"{NAME_BY_ANY_MEASURE[solution.measure]} of the release is {wording.number(solution.error)}, with a bias of "
-        f"{wording.number(solution.clipped_sum.bias)}.",
+        f"{NAME_BY_ANY_MEASURE[solution.measure]} of the release is {format_number(solution.error)}, with a bias of "
+        f"{format_number(solution.clipped_sum.bias)}.",
         public_procedure=f"The total of each user was clipped to {public_interval_text}, {noise_phrase}",
         disclosure=dataset.provenance,
         rule_sentence=rule_sentence,

@@ -13,19 +13,18 @@ from dpcore.answer import section
 from dpcore.answer.answer import Answer, add_json_writer
 from dpcore.code.forms import FILE_ROW_FIELDS, OfferedPrograms, build_forms, list_data_fields
 from dpcore.code.release_spec import ClassifierTraining, DescentRule, Quantity
-from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.strict_json import finite_or_none
-from dpcore.common.weights import best_cap, best_smooth
+from dpcore.common.weights import find_best_cap, find_best_smooth
+from dpcore.common.wording import format_number
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, descent
 from dpcore.training import mechanism as descent_rule
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
 from dpcore.training.answer.solution import TrainingSolution, complete_runs, scale_rows, solve
-from dpcore.training.experiment import MAX_RUNS, Experiment, Side
-from dpcore.training.experiment import Table as RunTable
+from dpcore.training.experiment import MAX_RUNS, Experiment, RunTable, Side
 from dpcore.training.mechanism import LossKind, Mechanism, Pace, apply_rule, compute_faded_variance
 from dpcore.training.parameters import DataSource, TrainingParameters, list_assumptions
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit
@@ -110,7 +109,7 @@ def choose_programs(solution: TrainingSolution) -> OfferedPrograms | None:
     forms = []
     for cell in dict.fromkeys(cell for cell in chosen_cells if cell.method in methods_with_program):
         training = _add_noise_settings(training_without_noise, mechanism, cell)
-        program_name = KEY_AND_NAME_BY_METHOD[cell.method][1].format(wording.number(cell.reach))
+        program_name = KEY_AND_NAME_BY_METHOD[cell.method][1].format(format_number(cell.reach))
         forms.append((program_name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
     return build_forms(mechanism.epsilon, shared_settings, forms)
 
@@ -264,8 +263,8 @@ def show_theory(answer: Answer, data: TrainingData) -> section.Parts:
     table_columns = {
         "Trade-off": ["Plain descent", "Theorem 4, constant 1"],
         "A": trade_offs,
-        "Best h, smooth weights": [best_smooth(histogram, trade_off).bound for trade_off in trade_offs],
-        "Best cap": [best_cap(histogram, trade_off).bound for trade_off in trade_offs],
+        "Best h, smooth weights": [find_best_smooth(histogram, trade_off).bound for trade_off in trade_offs],
+        "Best cap": [find_best_cap(histogram, trade_off).bound for trade_off in trade_offs],
     }
     column_formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
     yield section.Table(
@@ -371,7 +370,7 @@ def _list_choice_entries(solution: TrainingSolution) -> dict[str, object]:
         "loss_without_noise_and_clipping": ref_losses.without_noise_and_clipping,
         "proved_relative_gap": finite_or_none(solution.runs.references.certificate.relative_gap),
         "trade_off_of_theory": finite_or_none(plain_trade_off),
-        "bound_of_theory": best_smooth(solution.table.experiment.train.histogram, plain_trade_off).bound,
+        "bound_of_theory": find_best_smooth(solution.table.experiment.train.histogram, plain_trade_off).bound,
         "methods": _list_method_entries(solution),
     }
 

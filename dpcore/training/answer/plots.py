@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcore.answer import Axis, Column, Curve, Item, Level, Plot, Points, Style
 from dpcore.answer.plot import linear_axis, names_axis, share_axis
-from dpcore.common import wording
+from dpcore.common.wording import format_entered, format_number
 from dpcore.training.account import Method
 from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.experiment import Side
@@ -90,15 +90,15 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
     items.append(Level("No privacy", ref_scores.without_privacy, dash="dot"))
     items.append(Level("Guessing", ref_scores.guessing, dash="dash"))
     means_phrase = ", ".join(
-        f"{method.label.lower()} {wording.number(float(method_mean))}"
+        f"{method.label.lower()} {format_number(float(method_mean))}"
         for method, method_mean in zip(listed_methods, method_means, strict=True)
         if math.isfinite(method_mean)
     )
     return Plot(
         f"training-methods-{measure_name}",
         f"{TITLE_BY_MEASURE[measure]} of every method",
-        f"{TITLE_BY_MEASURE[measure]} on users held out: {means_phrase}; {wording.number(ref_scores.without_privacy)} "
-        f"without privacy, {wording.number(ref_scores.guessing)} guessing.",
+        f"{TITLE_BY_MEASURE[measure]} on users held out: {means_phrase}; {format_number(ref_scores.without_privacy)} "
+        f"without privacy, {format_number(ref_scores.guessing)} guessing.",
         names_axis("method", "Method, at its best bound h (rows per user)"),
         _make_axis(measure, score_limits, f"{TITLE_BY_MEASURE[measure]} on users held out"),
         items,
@@ -120,7 +120,7 @@ def _label_method(method: Method, reach: float) -> str:
     """Return a method's axis label, in HTML, with its reach unless the bound is followed or the reach is not finite."""
     label_lines = textwrap.wrap(method.label, 12)
     if method is not Method.FOLLOWED and math.isfinite(reach):
-        label_lines.append(f"h = {wording.entered(reach)}")
+        label_lines.append(f"h = {format_entered(reach)}")
     return "<br>".join(label_lines)
 
 
@@ -229,8 +229,8 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, score_unit: ScoreU
     return Plot(
         f"training-{measure_name}",
         f"{TITLE_BY_MEASURE[measure]} against the bound",
-        f"{TITLE_BY_MEASURE[measure]} on users held out is {wording.number(adaptive_mean)} with an adaptive bound, "
-        f"{wording.number(ref_scores.without_privacy)} without privacy and {wording.number(guessing_score)} guessing.",
+        f"{TITLE_BY_MEASURE[measure]} on users held out is {format_number(adaptive_mean)} with an adaptive bound, "
+        f"{format_number(ref_scores.without_privacy)} without privacy and {format_number(guessing_score)} guessing.",
         bound_axis,
         _make_axis(measure, score_limits, f"{TITLE_BY_MEASURE[measure]} on users held out"),
         items,
@@ -264,7 +264,7 @@ def plot_sides(solution: TrainingSolution) -> Plot:
         )
     adaptive_cell_index = solution.table.find_cell_indices(Method.FOLLOWED)[0]
     row_loss_text, user_loss_text = (
-        wording.number(float(solution.table.summarise(score_unit=score_unit).means[adaptive_cell_index]))
+        format_number(float(solution.table.summarise(score_unit=score_unit).means[adaptive_cell_index]))
         for score_unit in ScoreUnit
     )
     limits_per_unit = np.array(

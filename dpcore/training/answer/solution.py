@@ -14,12 +14,12 @@ from dpcore.common import weights
 from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.text_fields import build_from
-from dpcore.common.weights import smooth_losses
+from dpcore.common.weights import compute_smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import decision, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.decision import BestCell
-from dpcore.training.experiment import Experiment, References, ReferenceScores, SplitSummary, Table
+from dpcore.training.experiment import Experiment, References, ReferenceScores, RunTable, SplitSummary
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, prepare_rows
@@ -37,9 +37,9 @@ class Runs:
         is_complete: True if no run is missing, nor one that decides between methods.
     """
 
-    table: Table
+    table: RunTable
     references: References
-    close_table: Table | None = None
+    close_table: RunTable | None = None
     is_complete: bool = False
 
     @property
@@ -135,7 +135,7 @@ class TrainingSolution:
     stage: Stage = Stage.FINAL
 
     @property
-    def table(self) -> Table:
+    def table(self) -> RunTable:
         """Return the table of all cells; that of a close call is ``runs.close_table``."""
         return self.runs.table
 
@@ -204,7 +204,7 @@ class TrainingSolution:
         """Compute W of each cell, as of smooth weights at its bound: the heaviest user's share; NaN if it follows."""
         training_rows = self.table.experiment.train
         cell_bounds = np.clip([cell.bound for cell in self.cells], 1e-9, float(training_rows.sizes.max()))
-        largest_weights = smooth_losses(training_rows.histogram, cell_bounds).largest_weight
+        largest_weights = compute_smooth_losses(training_rows.histogram, cell_bounds).largest_weight
         has_adaptive_bound = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
         return np.where(has_adaptive_bound, np.nan, largest_weights)
 
@@ -239,7 +239,9 @@ def compare_over_epsilon(data: TrainingData, parameters: TrainingParameters) -> 
     def find_best_bound(epsilon: float) -> tuple[float, float]:
         """Return the best bound at an epsilon, in rows, and the predicted excess of the loss under it."""
         sampling_cost, noise_cost = compute_costs(epsilon)
-        bound = weights.best_smooth(histogram, sampling_cost / noise_cost if noise_cost > 0.0 else 0.0).bound
+        bound = weights.find_best_smooth(
+            histogram, sampling_cost / noise_cost if noise_cost > 0.0 else 0.0
+        ).bound
         return bound, float(decision.predict_excess(histogram, np.array(bound), (sampling_cost, noise_cost)))
 
     return BoundComparison(

@@ -7,8 +7,15 @@ import math
 from dpcore.answer import standard
 from dpcore.answer.answer import Number, RelativeError
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
-from dpcore.common import wording
 from dpcore.common.progress import Stage
+from dpcore.common.wording import (
+    choose_word,
+    escape_text,
+    format_count,
+    format_entered,
+    format_number,
+    format_percent,
+)
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.mechanism import Average, Pace, apply_rule
@@ -22,8 +29,8 @@ WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
 
 def describe_cell(cell: Cell) -> str:
     """Describe a cell: ``smooth weights of at most one row per user``, ``a cap: at most 3 rows per user``."""
-    rows_phrase = "one row" if cell.bound == 1.0 else f"{wording.entered(cell.bound)} rows"
-    clipping_phrase = f" with gradients shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
+    rows_phrase = "one row" if cell.bound == 1.0 else f"{format_entered(cell.bound)} rows"
+    clipping_phrase = f" with gradients shortened to {format_number(cell.clip)}" if cell.clip < 1.0 else ""
     return {
         Method.FOLLOWED: "each user's gradient sum clipped to a bound that adapts",
         Method.CAP: f"a cap: at most {rows_phrase} per user, drawn at random{clipping_phrase}",
@@ -40,11 +47,11 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     loss_without_privacy, guessing_loss, *_ = solution.average_references()
     reference_accuracies = solution.average_references(Measure.ACCURACY)
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
-    private_text, guessing_text = wording.number(loss_without_privacy), wording.number(guessing_loss)
+    private_text, guessing_text = format_number(loss_without_privacy), format_number(guessing_loss)
     numbers = [
         Number(
             "Loss on users held out",
-            wording.number(mean_loss),
+            format_number(mean_loss),
             help=loss_help,
             value=mean_loss,
             key="loss_users_held_out",
@@ -54,17 +61,17 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
         Number("95 % intervals", interval_text),
         Number(
             "Rows told right",
-            wording.percent(mean_accuracy, 3),
-            f"{wording.percent(reference_accuracies.without_privacy, 3)} without privacy",
-            f"Guessing: {wording.percent(reference_accuracies.guessing, 3)}.",
+            format_percent(mean_accuracy, 3),
+            f"{format_percent(reference_accuracies.without_privacy, 3)} without privacy",
+            f"Guessing: {format_percent(reference_accuracies.guessing, 3)}.",
             mean_accuracy,
         ),
     ]
     if has_fixed_bound(solution):
         bound_unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
-        bound_note = wording.agreeing(cell.reach, "row per user", bound_unit)
+        bound_note = choose_word(cell.reach, "row per user", bound_unit)
         numbers.append(
-            Number("Bound h", wording.number(cell.reach), bound_note, bound_help, cell.reach, bound_unit)
+            Number("Bound h", format_number(cell.reach), bound_note, bound_help, cell.reach, bound_unit)
         )
     return tuple(numbers)
 
@@ -93,7 +100,7 @@ def format_uncertainty(solution: TrainingSolution) -> str:
     """
     loss_summary, answer_index = solution.table.summarise(), solution.answer_index
     return ", ".join(
-        f"± {wording.number(float(half_widths[answer_index]), 2)} {source_word}"
+        f"± {format_number(float(half_widths[answer_index]), 2)} {source_word}"
         for source_word, half_widths in (
             ("noise", loss_summary.half_widths),
             ("users", loss_summary.users_half_widths),
@@ -132,13 +139,13 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
 
 def write_detail(solution: TrainingSolution) -> str:
     """Write the losses for comparison, and the sentences that qualify the headline."""
-    loss_without_privacy_text, guessing_loss_text, *_ = map(wording.number, solution.average_references())
+    loss_without_privacy_text, guessing_loss_text, *_ = map(format_number, solution.average_references())
     parameters = solution.parameters
     sentences = [
         f"The loss is {loss_without_privacy_text} without privacy, and {guessing_loss_text} for one constant score."
     ]
     if solution.runs.user_share < 1.0:
-        user_share_text = wording.percent(solution.runs.user_share)
+        user_share_text = format_percent(solution.runs.user_share)
         sentences.append(f"**A first look at {user_share_text} of the users, with the noise of all.**")
     if parameters.epsilon >= WEAK_EPSILON or parameters.delta >= WEAK_DELTA:
         sentences.append("**ε or δ of this size gives hardly any protection.**")
@@ -147,7 +154,7 @@ def write_detail(solution: TrainingSolution) -> str:
     if solution.data.dataset.is_private and solution.answer_cell.method is not Method.FOLLOWED:
         remedy_text = "Choose it without these data."
         if Method.FOLLOWED in solution.best_cell_by_method:
-            adaptive_loss_text = wording.number(_average_loss(solution, Method.FOLLOWED))
+            adaptive_loss_text = format_number(_average_loss(solution, Method.FOLLOWED))
             remedy_text = f"An adaptive bound needs no choice; its loss is {adaptive_loss_text}."
         sentences.append(standard.warn_of_leak("this bound was", remedy_text=remedy_text))
     # These sentences stand last, since they come and go while the runs are made.
@@ -173,7 +180,7 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
         ref_losses.without_noise - ref_losses.without_noise_and_clipping,
         adaptive_loss - ref_losses.without_noise,
     )
-    excess_text, stopping_text, clipping_text, noise_text = (wording.number(x, 2) for x in loss_differences)
+    excess_text, stopping_text, clipping_text, noise_text = (format_number(x, 2) for x in loss_differences)
     return {
         "Where the loss comes from": f"an adaptive bound loses {excess_text} to privacy: {stopping_text} by "
         f"stopping early, {clipping_text} by clipping, {noise_text} by noise."
@@ -189,13 +196,13 @@ def describe_inputs(solution: TrainingSolution) -> str:
     """Describe the rows on the first split: users and rows on both sides, features, and the share of label 1."""
     experiment = solution.table.experiment
     train_phrase, test_phrase = (
-        f"{wording.counted(side_rows.num_users, 'user')} with {wording.counted(side_rows.num_rows, 'row')}"
+        f"{format_count(side_rows.num_users, 'user')} with {format_count(side_rows.num_rows, 'row')}"
         for side_rows in (experiment.train, experiment.test)
     )
     return (
-        f"{wording.plain(solution.data.dataset.source, 600)} {train_phrase} to train on, {test_phrase} held out; "
-        f"{wording.counted(experiment.train.num_features, 'feature')} with the intercept; "
-        f"{wording.percent(float((experiment.train.signs > 0).mean()))} of the labels are 1."
+        f"{escape_text(solution.data.dataset.source, 600)} {train_phrase} to train on, {test_phrase} held out; "
+        f"{format_count(experiment.train.num_features, 'feature')} with the intercept; "
+        f"{format_percent(float((experiment.train.signs > 0).mean()))} of the labels are 1."
     )
 
 
@@ -206,7 +213,7 @@ def describe_runs(solution: TrainingSolution) -> str:
     num_runs = solution.table.experiment.num_runs
     if not solution.table.is_finished:
         return f":material/pan_tool: Stopped after {solution.table.runs_done.min()} of {num_runs} runs."
-    return f":material/check: {wording.counted(num_runs, 'run')} of every method at every bound."
+    return f":material/check: {format_count(num_runs, 'run')} of every method at every bound."
 
 
 def describe_model(record: ReleaseRecord) -> str:
@@ -216,12 +223,12 @@ def describe_model(record: ReleaseRecord) -> str:
     if model.cell.method is Method.OUTPUT:
         noise_unit_text = "on each coordinate of θ"
     elif model.cell.method is Method.FOLLOWED:
-        bound_text = f" The last bound was {wording.counted(model.last_bound, 'row')}."
+        bound_text = f" The last bound was {format_count(model.last_bound, 'row')}."
     return (
         "Clip features to their ranges and map these to [−1, 1]; divide a row by "
-        f"{wording.number(record.scaling.norm)}, or by its norm if that is larger. A score θ·x above 0 says "
-        f"**{wording.plain(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: standard "
-        f"deviation {wording.number(model.noise_std)} {noise_unit_text}.{bound_text}"
+        f"{format_number(record.scaling.norm)}, or by its norm if that is larger. A score θ·x above 0 says "
+        f"**{escape_text(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: standard "
+        f"deviation {format_number(model.noise_std)} {noise_unit_text}.{bound_text}"
     )
 
 
@@ -260,25 +267,25 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
         )
     else:
         fit_sentences += (
-            f" Each user took part in a step with probability {wording.entered(parameters.sampled)}; the privacy "
+            f" Each user took part in a step with probability {format_entered(parameters.sampled)}; the privacy "
             "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
         )
     num_runs = int(solution.table.runs_done[solution.answer_index])
-    splits_phrase = wording.counted(len(solution.table.experiment.splits), "split")
+    splits_phrase = format_count(len(solution.table.experiment.splits), "split")
     return Methods(
         guarantee_text=write_guarantee(
             RELEASED_SENTENCE_START, parameters.epsilon, parameters.neighbours, parameters.delta
         ),
         procedure=f"{bound_sentence} {fit_sentences} On users held out the mean loss of a row is "
-        f"{wording.number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
-        f"{wording.counted(num_runs, 'simulated run')} on {splits_phrase} of the users).",
+        f"{format_number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
+        f"{format_count(num_runs, 'simulated run')} on {splits_phrase} of the users).",
         public_procedure=f"{public_bound_sentence} {fit_sentences}",
         disclosure=solution.data.dataset.provenance,
         rule_sentence="The method has the smallest mean loss on users held out, within one standard error; the bound "
         "follows the users, within the guarantee."
         if is_adaptive
         else "Method and bound have the smallest mean loss on users held out.",
-        no_release_sentence=f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} "
+        no_release_sentence=f"At ε = {format_entered(parameters.epsilon)} and δ = {format_entered(parameters.delta)} "
         "no method trained a classifier better than guessing, and nothing was released."
         if solution.is_useless
         else "",
@@ -287,16 +294,16 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
 
 def _describe_bound(cell: Cell) -> str:
     """Write the sentence of a methods section on how users were bounded, with its source."""
-    rows_phrase = f"{wording.number(cell.bound, 6)} {wording.agreeing(cell.bound, 'row', 'rows')}"
+    rows_phrase = f"{format_number(cell.bound, 6)} {choose_word(cell.bound, 'row', 'rows')}"
     clipping_sentence = (
-        f" Gradients of rows were shortened to norm {wording.number(cell.clip)}." if cell.clip < 1.0 else ""
+        f" Gradients of rows were shortened to norm {format_number(cell.clip)}." if cell.clip < 1.0 else ""
     )
     limit_clause = f"no user weighs more than {rows_phrase}"
     weighting_sentence = f"Rows were weighted so that {limit_clause} [@epasto2020, section 4]."
     return {
         Method.FOLLOWED: "Each user's sum of gradients was clipped at a bound that follows a private quantile of their "
         "norms [@andrew2021].",
-        Method.CLIPPED_SUM: f"Each user's sum of gradients was clipped to norm {wording.number(cell.bound, 6)} "
+        Method.CLIPPED_SUM: f"Each user's sum of gradients was clipped to norm {format_number(cell.bound, 6)} "
         "[@mcmahan2018].",
         Method.CAP: f"At most {rows_phrase} per user, drawn once at random, were kept [@amin2019, algorithm 1]."
         f"{clipping_sentence}",
@@ -337,7 +344,7 @@ def _describe_training(parameters: TrainingParameters, cell: Cell, noise_name: s
     if mechanism.pace is Pace.RULE:
         average_phrase, momentum_phrase = "a weighted average of the iterates", "with momentum "
     return (
-        f"The model is {average_phrase} of {wording.counted(mechanism.steps, 'step')} of projected gradient descent "
+        f"The model is {average_phrase} of {format_count(mechanism.steps, 'step')} of projected gradient descent "
         f"{momentum_phrase}on {loss_phrase}, with {noise_name} noise in every step [@bassily2014] and every row's "
         "gradient clipped to norm 1."
     )

@@ -13,7 +13,6 @@ import streamlit as st
 
 from dpcore.answer.answer import STYLE_BY_PART, Answer, Verdict
 from dpcore.code.forms import OfferedPrograms
-from dpcore.common import wording
 from dpcore.common.privacy import (
     Disclosure,
     Provenance,
@@ -22,6 +21,7 @@ from dpcore.common.privacy import (
     format_rounded_up,
     write_file_name,
 )
+from dpcore.common.wording import capitalise
 from dpcore.dataset import Dataset
 from dpcore.report.charts import LINE_BY_STYLE
 from pages.shared.base import catalogue, keys, page_run
@@ -165,7 +165,7 @@ def draw_answer(
                     **code_button_arguments,
                 )
             facts_text = card.disclosure.label if isinstance(card.disclosure, ReleaseFacts) else ""
-            range_text = wording.capital(card.near_optimal)
+            range_text = capitalise(card.near_optimal)
             if reason_sentences := list(
                 filter(None, (range_text * figure_shows_range, card.detail, facts_text))
             ):
@@ -232,15 +232,15 @@ def _draw_headline_and_badges(card: Answer, card_key: str, is_final: bool, badge
         )
     run = page_run.CURRENT_RUN.get()
     badge_markdown = write_badge(card.disclosure, badge_text, "" if run is None else run.question.result_noun)
-    relative_error, help_text = card.relative_error, f"{wording.capital(card.disclosure.label)}."
+    relative_error, help_text = card.relative_error, f"{capitalise(card.disclosure.label)}."
     verdict_chip = "" if is_final else _write_chip("Preliminary", "gray", ":material/hourglass_top:")
     if relative_error is None:
         badges_text = f"{verdict_chip} {badge_markdown}".lstrip()
     else:
-        verdict_text = f"{wording.capital(relative_error.verdict.value)} ({relative_error.limit_text})"
+        verdict_text = f"{capitalise(relative_error.verdict.value)} ({relative_error.limit_text})"
         # As high before the final answer as after it, so that nothing jumps when that arrives.
         verdict_chip = verdict_chip or _write_chip(verdict_text, *BADGE_BY_VERDICT[relative_error.verdict])
-        error_sentence = wording.capital(f"{relative_error.error_phrase} {relative_error.text}.")
+        error_sentence = capitalise(f"{relative_error.error_phrase} {relative_error.text}.")
         # The error above may be another one, or say something else of itself.
         is_error_shown = relative_error.text in error_text or relative_error.remark
         badges_text = (

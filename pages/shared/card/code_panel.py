@@ -10,10 +10,9 @@ from dpcore.code import LIBRARIES, write
 from dpcore.code.forms import OfferedPrograms
 from dpcore.code.release_spec import Code, ReleaseSpec, read_name_table
 from dpcore.code.several import ReleasePlan
-from dpcore.common import wording
 from dpcore.common.privacy import write_file_name
 from dpcore.common.programs import Program
-from dpcore.common.wording import plain
+from dpcore.common.wording import capitalise, escape_text
 from pages.shared.base import keys
 from pages.shared.fields import fields
 
@@ -40,17 +39,17 @@ def draw_code(offered_programs: OfferedPrograms, card_key: str) -> None:
     code = write(release_or_code, library)
     if not code.text:
         for difference_sentence in code.differences:
-            st.info(plain(difference_sentence, 2000), icon=":material/block:")
+            st.info(escape_text(difference_sentence, 2000), icon=":material/block:")
         for form_name, other_form in offered_programs.forms:
             if not isinstance(other_form, Code) and (other_code := write(other_form, library)).text:
                 release_or_code, code = other_form, other_code
                 st.caption(
-                    f"The program below is for **{plain(form_name, 200)}**, which {library.value} has."
+                    f"The program below is for **{escape_text(form_name, 200)}**, which {library.value} has."
                 )
                 break
     if code.text:
         file_stem, _, file_ending = code.file_name.rpartition(".")
-        note_sentences = [plain(difference_sentence, 2000) for difference_sentence in code.differences]
+        note_sentences = [escape_text(difference_sentence, 2000) for difference_sentence in code.differences]
         if not release_or_code.has_known_columns:
             note_sentences.insert(0, "File and columns are placeholders.")
         _draw_program(
@@ -91,7 +90,7 @@ def _draw_library_choice(
     st.segmented_control(
         "Library",
         [library.name for library in LIBRARIES],
-        format_func=lambda name: wording.capital(Program[name].value),
+        format_func=lambda name: capitalise(Program[name].value),
         key=widget_key,
         required=True,
         on_change=lambda: state.update({keys.CODE_LIBRARY: state.get(widget_key)}),

@@ -13,9 +13,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Charge, Disclosure, Ledger, ReleaseFacts, format_rounded_up
+from dpcore.common.wording import format_count, format_number
 from dpcore.report.content import Line
 from dpcore.report.markup import escape_markdown
 from pages.shared.base.question import Question
@@ -34,7 +34,7 @@ def write_lost_sentence(ledger: Ledger, num_releases: int, subject_text: str) ->
     num_lost = len(ledger.releases) - num_releases
     if num_lost <= 0:
         return ""
-    count_text = wording.counted(num_lost, "release")
+    count_text = format_count(num_lost, "release")
     return f"The account also counts {count_text} of {subject_text} that ended in an error or came with a session file."
 
 
@@ -44,7 +44,7 @@ def list_spent_lines(ledger: Ledger, note_text: str = "") -> tuple[Line, ...]:
     if total_facts is None:
         return ()
     delta_text = f", δ = {format_rounded_up(total_facts.delta)}" if total_facts.delta else ""
-    count_text = wording.counted(len(ledger.releases), "release")
+    count_text = format_count(len(ledger.releases), "release")
     spent_text = f"ε = {format_rounded_up(total_facts.epsilon)}{delta_text}, in {count_text}"
     note_text = f"Neighbouring data: {total_facts.neighbours.short}. {note_text}".rstrip()
     return (
@@ -76,7 +76,7 @@ def list_release_lines(
     lines = (
         Line(
             escape_markdown(number_name),
-            wording.number(x, 4),
+            format_number(x, 4),
             Disclosure.DP_RELEASE,
             number=x,
             **line_options,

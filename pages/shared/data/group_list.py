@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dpcore.common.checks import InputProblem
-from dpcore.common.parameters import FieldOrigin
 from pages.shared.base.question import Question
+from pages.shared.base.upload_entries import GROUP_LIST_PREFIX
 from pages.shared.data.uploads import Uploader
 from pages.shared.fields import fields
 from pages.shared.server import access
@@ -16,21 +16,18 @@ from pages.shared.server import access
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-ENTRY_PREFIX = "groups_"
-ENTRY_ORIGINS = FieldOrigin.DATA.each(*(f"{ENTRY_PREFIX}{name}" for name in ("file_", "round", "problems")))
-"""Names of the session entries of the upload, under its question."""
-
 
 def draw_group_list(question: Question, includes_field: bool = True) -> None:
     """Draw the field of the groups, one a line, and the upload that fills it; no upload on a public demo.
 
-    The question has a field ``groups``, and `ENTRY_ORIGINS`. Without ``includes_field`` the field stands elsewhere.
+    The question has a field ``groups``, and `GROUP_LIST_ORIGINS`. Without ``includes_field`` the field stands
+    elsewhere.
     """
     if includes_field:
         fields.draw_field(question, "groups")
     if access.is_served():
         return
-    uploader = Uploader(question, ENTRY_PREFIX)
+    uploader = Uploader(question, GROUP_LIST_PREFIX)
     uploader.show(
         "The list as a file",
         "Text in UTF-8, one name a line.",

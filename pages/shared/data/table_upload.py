@@ -1,7 +1,7 @@
 """An upload of rows with a label, features and a user, for pages that have data of their own.
 
 The person says which column is the label, the user, a feature; categories are one-hot with a reference level. A page
-that uses it declares in its question the entries of `ENTRY_ORIGINS` beside its own.
+that uses it declares in its question the entries of `TABLE_ORIGINS` beside its own.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dpcore import counting
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, describe_error, refuse
 from dpcore.common.parameters import FieldOrigin
 from dpcore.common.privacy import Disclosure
-from dpcore.common.wording import plain
+from dpcore.common.wording import escape_text, format_count
 from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.data.guessed_roles import guess_roles
@@ -39,10 +38,6 @@ TEXT_BY_DISCLOSURE = {
 }
 MAX_LISTED_CLASSES = 200
 """Up to so many classes are offered as a list."""
-ENTRY_ORIGINS = FieldOrigin.OWN_DATA.each(
-    "loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"
-)
-"""Names of the session entries of an upload, under its question."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +166,7 @@ class TableUpload:
     def _show_columns(self, waiting_file: _WaitingFile) -> None:
         """Show the file, the choice of roles, and the buttons to use or discard it."""
         table, column_names = waiting_file.table, waiting_file.table.columns
-        uploads.show_file_head(table.name, wording.counted(len(table.frame), "row"), len(column_names), table)
+        uploads.show_file_head(table.name, format_count(len(table.frame), "row"), len(column_names), table)
         with st.grid(3):
             self._draw_role_widget(st.selectbox, self.label_prompt, "label", column_names)
             self._show_classes(waiting_file)
@@ -186,7 +181,7 @@ class TableUpload:
         design: Design | None = None
         try:
             design = self._build_design()
-            st.caption(wording.plain(design_matrix.explain_design(design), 600))
+            st.caption(escape_text(design_matrix.explain_design(design), 600))
         except InvalidInput as error:
             fields.show_problems(error.problems)
         question = self.question
@@ -251,7 +246,7 @@ class TableUpload:
             st.multiselect, "Of these, as categories (one-hot)", "categories", feature_columns, help=help_text
         )
         for column in state[categories_key]:
-            column_text = wording.plain(column, 30)
+            column_text = escape_text(column, 30)
             if self._asks_for_levels():
                 help_text = (
                     "Public: what the column can be, not what these rows hold, as a release names every level. The "
@@ -386,7 +381,7 @@ def draw_data_choice(
                 upload.show_uploader()
     source_data = loaders_by_source[selected_source]()
     if source_data is not None:
-        name_text, size_text = plain(source_data.dataset.name), describe_size(source_data.dataset)
+        name_text, size_text = escape_text(source_data.dataset.name), describe_size(source_data.dataset)
         summary_container.markdown(f"Data of this page: **{name_text}**, {size_text}")
     return source_data
 
@@ -399,7 +394,7 @@ def show_table_upload(upload: TableUpload) -> Any | None:
     upload.show_choices()
     if table_entry is not None:
         for note in table_entry.dataset.notes:
-            st.caption(plain(note, 600))
+            st.caption(escape_text(note, 600))
     elif not upload.has_waiting_file() and not access.is_served():
         st.caption("For example a table of ratings. A link does not carry uploaded data.")
     return table_entry

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, describe_error
-from dpcore.common.parameters import FieldOrigin
+from dpcore.common.wording import escape_text, format_count, format_number
 from dpcore.counting.text import choose_names, read_names
 from dpcore.data.column_names import escape_formula
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
+from pages.shared.base.upload_entries import ITEM_NAMES_PREFIX
 from pages.shared.fields import fields
 from pages.shared.server import access
 from pages.shared.streamlit_internals import free_files
@@ -98,7 +98,7 @@ class Uploader:
     def show_problems(self) -> None:
         """Show the problems of the last files, if any."""
         if self.problems:
-            lines_text = "\n".join(f"- {wording.plain(problem.sentence, 400)}" for problem in self.problems)
+            lines_text = "\n".join(f"- {escape_text(problem.sentence, 400)}" for problem in self.problems)
             st.error(f"{lines_text}\n\nThe data in use stay as they were.", icon=":material/error:")
 
 
@@ -107,9 +107,9 @@ PREVIEW_ROWS = 3
 
 def show_file_head(file_name: str, size_text: str, num_columns: int, table: Table) -> None:
     """Show what was read: name, size, notes, and the first rows."""
-    st.markdown(f"**{wording.plain(file_name)}**: {size_text}, {wording.counted(num_columns, 'column')}")
+    st.markdown(f"**{escape_text(file_name)}**: {size_text}, {format_count(num_columns, 'column')}")
     for note in table.notes:
-        st.caption(wording.plain(note, 300))
+        st.caption(escape_text(note, 300))
     # The table can be downloaded from the page, so no cell may be a formula.
     head_frame = table.frame.head(PREVIEW_ROWS).map(escape_formula)
     head_frame = head_frame.rename(columns=lambda column: escape_formula(str(column)))
@@ -124,11 +124,6 @@ def draw_use_and_discard(use_key: str, discard_key: str, on_discard: Callable[[]
     return is_confirmed
 
 
-ENTRY_PREFIX = "items_"
-ENTRY_ORIGINS = FieldOrigin.DATA.each(*(f"{ENTRY_PREFIX}{name}" for name in ("file_", "round", "problems")))
-"""Names of the session entries of the upload, under its question."""
-
-
 def list_task_names(dataset: Dataset, noun: str = "item") -> tuple[str, ...]:
     """Return the label of each task in the order of codes; empty if the data have no task names.
 
@@ -141,13 +136,13 @@ def show_item_names_upload(question: Question, dataset: Dataset, items_noun: str
     """Show the upload of a public list of names, and how many items it names; nothing on a demo or without names.
 
     Args:
-        question: The page's question, with `ENTRY_ORIGINS`.
+        question: The page's question, with `ITEM_NAMES_ORIGINS`.
         dataset: In use.
         items_noun: The word for them, plural.
     """
     if not dataset.task_names or access.is_served():
         return
-    uploader, names_by_id = Uploader(question, ENTRY_PREFIX), st.session_state.get(keys.ITEM_NAMES)
+    uploader, names_by_id = Uploader(question, ITEM_NAMES_PREFIX), st.session_state.get(keys.ITEM_NAMES)
     with st.expander(f"Names of the {items_noun}", icon=":material/label:"):
         st.markdown(_describe_names(dataset, names_by_id, items_noun))
         uploader.show(
@@ -162,8 +157,8 @@ def _describe_names(dataset: Dataset, names_by_id: Mapping[str, str] | None, ite
     """Write how items are named now, and how many of them the list names."""
     list_sentence = f"A public list of all {items_noun} gives names to those on it."
     if names_by_id is not None:
-        named_text = wording.number(sum(task_name in names_by_id for task_name in dataset.task_names))
-        items_text = f"{wording.number(len(dataset.task_names))} {items_noun}"
+        named_text = format_number(sum(task_name in names_by_id for task_name in dataset.task_names))
+        items_text = f"{format_number(len(dataset.task_names))} {items_noun}"
         warning_text = " (computed from private data: do not publish)" if dataset.is_private else ""
         list_sentence = f"Your list names {named_text} of the {items_text}{warning_text}."
     if not dataset.is_private:

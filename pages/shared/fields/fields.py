@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems
 from dpcore.common.parameters import fields_by_name
+from dpcore.common.wording import escape_text, format_entered, format_number
 from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
@@ -78,7 +78,7 @@ def draw_number(
         width=scale_width(width),
     )
     for problem in st.session_state.get(keys.UNUSED_VALUE_PROBLEMS, {}).get(widget_key, ()):
-        st.caption(f":material/error: {wording.plain(InputProblem(problem.message).sentence, 300)}")
+        st.caption(f":material/error: {escape_text(InputProblem(problem.message).sentence, 300)}")
     return entered_number
 
 
@@ -323,7 +323,7 @@ def show_problems(problems: Iterable[InputProblem]) -> None:
     run = page_run.CURRENT_RUN.get()
     labels_by_field = {} if run is None else run.question.subjects_by_field
     sentences = [
-        wording.plain(replace_field_names(problem, labels_by_field).sentence, 300) for problem in problems
+        escape_text(replace_field_names(problem, labels_by_field).sentence, 300) for problem in problems
     ]
     bullet = "- " if len(sentences) > 1 else ""
     st.error("\n".join(bullet + sentence for sentence in sentences), icon=":material/error:")
@@ -392,7 +392,7 @@ def build_page_parameters(
         parameters = parameters if changed_parameters is None else changed_parameters
         if field_problems:
             is_number = default_value is not None and not isinstance(default_value, str)
-            default_text = wording.number(default_value) if is_number else default_value
+            default_text = format_number(default_value) if is_number else default_value
             until_text = f"Until then {default_text} is used" if default_text else "Until then it is left out"
             state[keys.UNUSED_VALUE_PROBLEMS][question.widget_keys[field_name]] = [
                 replace(p, remedy=". ".join(filter(None, (p.remedy, until_text)))) for p in field_problems
@@ -422,7 +422,7 @@ def _draw_undo_button(question: Question) -> None:
             if key == widget_key
         )
         if isinstance(former_value, float):
-            button_label = f"Set {lower_first_letter(field_subject)} back to {wording.entered(former_value)}"
+            button_label = f"Set {lower_first_letter(field_subject)} back to {format_entered(former_value)}"
     draw_button(button_label, f"{question.name}_undo", "undo", partial(state.update, former_by_key))
 
 

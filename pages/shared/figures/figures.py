@@ -21,11 +21,10 @@ from dpcore.answer.answer import BIAS, STYLE_BY_PART
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars
 from dpcore.answer.notation import relabel_plot
 from dpcore.answer.plot import Plot, Style
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
-from dpcore.common.wording import plain
+from dpcore.common.wording import escape_text, format_entered, format_percent
 from dpcore.report import charts, plotly_figures
 from dpcore.report import content as report_content
 from dpcore.report.charts import LINE_BY_STYLE
@@ -150,10 +149,10 @@ def tabulate_pin(pin: Pin) -> dict[str, str]:
     """Return a pin as a table row: its texts by heading."""
     return {
         "Pin": pin.name,
-        "ε": "" if pin.epsilon is None else wording.entered(pin.epsilon),
+        "ε": "" if pin.epsilon is None else format_entered(pin.epsilon),
         "Bound": f"{pin.bound[1]} ({pin.bound[0].lower()})" if pin.bound[0] else pin.bound[1],
         "Error": f"{pin.error[1]} ({pin.error[0].lower()})" if pin.error[1] else "",
-        "Rows left out": "" if pin.rows_lost is None else wording.percent(pin.rows_lost),
+        "Rows left out": "" if pin.rows_lost is None else format_percent(pin.rows_lost),
         "Half or double": pin.half_or_double,
         "Data": pin.data,
         "Settings": "; ".join(
@@ -250,7 +249,9 @@ def draw_plot(
     if pinning_question_name:
         with button_slot or contextlib.nullcontext():
             if pin_name := st.session_state.pop(f"{pinning_question_name}_pin_new", ""):
-                st.toast(f"Pinned: {plain(pin_name)}. The tab *Compare* lists it.", icon=":material/keep:")
+                st.toast(
+                    f"Pinned: {escape_text(pin_name)}. The tab *Compare* lists it.", icon=":material/keep:"
+                )
             help_text = "Keeps this answer with its data and settings."
             button_options: dict[str, Any] = {"type": "tertiary", "help": help_text}
             fields.draw_button(

@@ -22,7 +22,7 @@ from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.progress import Stage
 from dpcore.dataset import Dataset
 from dpcore.report.content import Line
-from dpcore.report.script import Source
+from dpcore.report.script import ScriptSource
 from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards
@@ -281,7 +281,7 @@ class Page:
         """Return True if the answer depends on more of the data than how many users have how many rows."""
         return self.needs is not None
 
-    def build_source(self, answer: Answer, data: Any) -> Source:
+    def build_source(self, answer: Answer, data: Any) -> ScriptSource:
         """Build the source of the script in the report."""
         if self.reads_rows(answer):
             return report_content.build_source(data)

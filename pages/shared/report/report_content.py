@@ -21,7 +21,7 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.report import content, report_html, script
 from dpcore.report.content import Line, Report, remove_private, write_report_json
-from dpcore.report.script import Source
+from dpcore.report.script import ScriptSource
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.fields import fields
@@ -31,7 +31,7 @@ from pages.shared.session import session
 def build_page_report(
     question: Question,
     answer: Answer,
-    source: script.Source,
+    source: script.ScriptSource,
     formula_file: str = "formula",
     labels_by_field: Mapping[str, str] | None = None,
     label_text: str = "",
@@ -135,25 +135,27 @@ PUBLIC_KILOBYTES = 35
 """Most that a report without figures has: 20 to 31 kB."""
 
 
-def build_session_source(needs_rows: bool = False, disclosure: Provenance | None = None) -> Source:
-    """Return the source of a script on the session's data; arguments as in `Source`."""
+def build_session_source(needs_rows: bool = False, disclosure: Provenance | None = None) -> ScriptSource:
+    """Return the source of a script on the session's data; arguments as in `ScriptSource`."""
     session_data = session.get_loaded()
     origin_name = session_data.origin.name
     generator = None
     if origin_name in samples.GENERATORS:
         generator = from_fields(samples.GENERATORS[origin_name], session_data.origin.generator_texts)
     sample_name = origin_name if origin_name in samples.SAMPLES else ""
-    return Source(session_data.dataset, sample_name, generator, needs_rows=needs_rows, disclosure=disclosure)
+    return ScriptSource(
+        session_data.dataset, sample_name, generator, needs_rows=needs_rows, disclosure=disclosure
+    )
 
 
-def build_source(dataset: Dataset) -> Source:
+def build_source(dataset: Dataset) -> ScriptSource:
     """Return the source of a script on the data that a page shows, with rows.
 
     If the data in use lack what the page needs, it shows invented data, and the script reads these.
     """
     if dataset.digest == session.get_dataset().digest:
         return build_session_source(needs_rows=True)
-    return Source(dataset, session.SAMPLE_WITH_EVERYTHING, needs_rows=True)
+    return ScriptSource(dataset, session.SAMPLE_WITH_EVERYTHING, needs_rows=True)
 
 
 AnswerFile = tuple[str, str, Callable[[], str | bytes]]

@@ -13,9 +13,9 @@ import streamlit as st
 from dpcore.answer import against
 from dpcore.answer.answer import Answer
 from dpcore.code.release_spec import GROUP_QUANTITIES, ReleaseSpec
-from dpcore.common import wording
 from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
+from dpcore.common.wording import format_entered
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.report import content as report_content
@@ -77,10 +77,10 @@ def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -
         else None
     )
     if is_on_session_data and rows_cap is not None:
-        rows_lost = float(dataset.histogram.excess(rows_cap)) / dataset.histogram.num_rows
+        rows_lost = float(dataset.histogram.sum_excess(rows_cap)) / dataset.histogram.num_rows
     return Pin(
         question=question.name,
-        name=f"{data_name if len(data_name) <= 28 else data_name[:27] + '…'}, ε = {wording.entered(epsilon)}",
+        name=f"{data_name if len(data_name) <= 28 else data_name[:27] + '…'}, ε = {format_entered(epsilon)}",
         data=data_name,
         epsilon=epsilon,
         bound=bound_texts,
@@ -100,7 +100,7 @@ def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]
         if setting_value is None or setting_value == field.initial:
             continue
         setting_text = (
-            wording.entered(setting_value) if type(setting_value) in (int, float) else to_text(setting_value)
+            format_entered(setting_value) if type(setting_value) in (int, float) else to_text(setting_value)
         )
         setting_text = (field.options or {}).get(setting_value, setting_text)
         changed_settings.append((field.report_label or field.label or field_name, setting_text))

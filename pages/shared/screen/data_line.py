@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.privacy import format_rounded_up
+from dpcore.common.wording import escape_text, format_count
 from pages.shared import streamlit_internals
 from pages.shared.base import keys
 from pages.shared.base.question import Question
@@ -57,11 +57,11 @@ def _write_data_markdown(own_data_name: str) -> str:
     For other data, add which data are in use and are not used here.
     """
     dataset = session.get_dataset()
-    data_name = wording.plain(dataset.name)
+    data_name = escape_text(dataset.name)
     if own_data_name:
-        return f"**Data:** {wording.plain(own_data_name)}  \n:small[:gray[Not used here: {data_name}]]"
+        return f"**Data:** {escape_text(own_data_name)}  \n:small[:gray[Not used here: {data_name}]]"
     num_users, num_rows = dataset.histogram.num_users, dataset.histogram.num_rows
-    size_text = f"{wording.counted(num_users, dataset.unit_noun)}, {wording.counted(num_rows, 'row')}"
+    size_text = f"{format_count(num_users, dataset.unit_noun)}, {format_count(num_rows, 'row')}"
     badge_text = f"{dataset.disclosure.value} data"
     if dataset.release is not None:
         badge_text = f"{dataset.disclosure.value}, ε = {format_rounded_up(dataset.release.epsilon)}"

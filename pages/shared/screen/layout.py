@@ -19,8 +19,8 @@ import streamlit as st
 
 from dpcore.answer import section
 from dpcore.answer.against import SLIDER_EPSILONS
-from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
+from dpcore.common.wording import format_entered
 from pages.shared import speed, streamlit_internals
 from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
@@ -43,7 +43,7 @@ FIGURE_AND_ANSWER_SHARES = (5, 3)
 """How the figure and the answer beside it share the width."""
 BEHIND, DOWNLOADS, COMPUTED = section.BEHIND, section.DOWNLOADS, "How this is computed"
 """Tabs that every question has: the first one, and the last two."""
-_TEXT_BY_EPSILON = {step: wording.entered(step) for step in SLIDER_EPSILONS}
+_TEXT_BY_EPSILON = {step: format_entered(step) for step in SLIDER_EPSILONS}
 
 
 @dataclass(frozen=True)

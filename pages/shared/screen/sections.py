@@ -16,10 +16,10 @@ from dpcore.answer import section
 from dpcore.answer.answer import Answer
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, describe_difference, list_claims
 from dpcore.answer.plot import Axis, Plot, Scale
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Stage
+from dpcore.common.wording import capitalise, format_count, format_percent
 from dpcore.report import content as report_content
 from pages.shared.base import cache, catalogue, keys
 from pages.shared.base.question import Question
@@ -98,8 +98,8 @@ def draw_limits_control(axis: Axis, widget_key: str) -> tuple[float, float]:
     if saved_limits is not None and widget_key not in state and set(saved_limits) <= set(stops):
         # Before the widget is drawn: afterwards Streamlit lets nobody set what it holds.
         state[widget_key] = saved_limits
-    axis_label = wording.capital(axis.name) + (f", {axis.unit}" if axis.unit else "")
-    format_stop = wording.percent if axis.number_format.endswith("%") else "{:,.12g}".format
+    axis_label = capitalise(axis.name) + (f", {axis.unit}" if axis.unit else "")
+    format_stop = format_percent if axis.number_format.endswith("%") else "{:,.12g}".format
     low_end, high_end = st.select_slider(
         axis_label, stops, default_limits, key=widget_key, format_func=format_stop, persist_state="session"
     )
@@ -180,7 +180,7 @@ def describe_paper_figure(figure: PaperFigure, figure_runs: FigureRuns) -> None:
                 ["The paper's text about it, and whether ours agree:\n", *list_claims(figure, figure_runs)]
             )
         )
-    runs_text = wording.counted(len(figure_runs.seeds), "run")
+    runs_text = format_count(len(figure_runs.seeds), "run")
     origin_text = (
         f"Stored results of {figure_runs.version}" if figure_runs.version else "Computed in this session"
     )
@@ -200,7 +200,7 @@ def draw_compute_button(figure: PaperFigure) -> None:
     request_and_runs = jobs.find_result(job_key)
     if request_and_runs is not None and request_and_runs[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
-    runs_text = wording.counted(len(figure.x_values) * (1 if figure.ignores_seed else figure.num_runs), "run")
+    runs_text = format_count(len(figure.x_values) * (1 if figure.ignores_seed else figure.num_runs), "run")
     help_text = f"{runs_text} beside the page; they replace what is shown in this window."
     button_key = f"compute_{figure.key.replace('-', '_')}"
 

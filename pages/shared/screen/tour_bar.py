@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpcore.common import wording
+from dpcore.common.wording import escape_text, format_count
 from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
@@ -21,7 +21,7 @@ ANSWER_HINT = "The answer appears here."
 def draw_begin_button() -> None:
     """Draw the button that begins the tour, unless it is on."""
     if session.get_tour() is None:
-        steps_text = wording.counted(len(tour.list_questions()), "step")
+        steps_text = format_count(len(tour.list_questions()), "step")
         help_text = f"{steps_text} on sample data. Your own data and settings come back at its end."
         fields.draw_button(
             "Take the tour", "tour_begin", "tour", tour.begin_tour, type="tertiary", help=help_text
@@ -79,7 +79,7 @@ def write_bar_text(
     """
     badge_text = f":blue-badge[Tour, step {tour_state.step_number} of {len(tour.list_questions())}]"
     saved_state = tour_state.saved_state
-    data_name = f"**{wording.plain(_shorten(saved_state.loaded_data.dataset.name, MAX_DATA_NAME_LENGTH))}**"
+    data_name = f"**{escape_text(_shorten(saved_state.loaded_data.dataset.name, MAX_DATA_NAME_LENGTH))}**"
     ending_text = f"*End* brings back {data_name}{'' if saved_state.is_named_only else ' and your settings'}."
     if question is not step_question:
         waiting_text = f"{badge_text} The tour waits on **{step_question.title}**."

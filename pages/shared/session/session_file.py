@@ -16,12 +16,12 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems
 from dpcore.common.privacy import Disclosure, Ledger, Provenance, find_strictest
 from dpcore.common.strict_json import JsonValue, load_json, read_optional, read_texts, write_document
 from dpcore.common.strict_json import read_text as text_of
 from dpcore.common.text_fields import MAX_TEXT
+from dpcore.common.wording import format_count
 from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import CODEC, FACT_READERS, build_facts
 from pages.shared.base import catalogue, keys
@@ -166,7 +166,7 @@ def _list_undownloaded_releases(values_by_key: Mapping[Any, Any]) -> Iterator[st
     for question in (q for q in catalogue.QUESTION_BY_NAME.values() if q.ledgers_key):
         draws_by_account: Any = values_by_key.get(f"{question.name}.draws", {})
         if num_releases := sum(map(len, draws_by_account.values())):
-            releases_text = wording.counted(num_releases, "release")
+            releases_text = format_count(num_releases, "release")
             yield f"{question.title}: {releases_text}, to be downloaded there; the cost is on the account"
 
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem
+from dpcore.common.wording import escape_text
 from dpcore.common.workspace import remove_abandoned
 from pages.shared.base import keys, page_run
 from pages.shared.base.catalogue import FOLDED_GROUPS, PAGES
@@ -108,7 +108,7 @@ def show_shell(question: Question) -> None:
         draw_save_button()
         if current_tour is not None:
             data_name = current_tour.saved_state.loaded_data.dataset.name
-            st.caption(f"For the tour. *End* brings back: {wording.plain(data_name)}")
+            st.caption(f"For the tour. *End* brings back: {escape_text(data_name)}")
         if is_lost_at_reload:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         if ledger.releases:
@@ -160,7 +160,7 @@ def _show_link_problems(problems: Sequence[InputProblem]) -> None:
     heading_text = "The link could not be followed in full; the rest is as usual."
     if all(problem.message in links.RELOAD_PROBLEMS for problem in problems):
         heading_text = "This page was loaded anew."
-    lines_text = [heading_text, *(f"- {wording.plain(problem.sentence, 300)}" for problem in problems)]
+    lines_text = [heading_text, *(f"- {escape_text(problem.sentence, 300)}" for problem in problems)]
     with st.container(key="link_problems"):
         st.warning("\n".join(lines_text), icon=":material/link_off:")
         dismiss_problems = functools.partial(st.session_state.update, {keys.LINK_PROBLEMS: ()})

@@ -17,7 +17,7 @@ from dpcore.code import Quantity, ReleaseSpec
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.data.tables import FileKind, FileLayout, TableLayout
-from tests.dpcore.code.choices import run_program
+from tests.dpcore.code.specs import run_program
 
 USER, VALUE, GROUP = "Kunde", "Betrag", "Artikel"
 MAX_TOTAL = 3_000.0
@@ -63,7 +63,7 @@ class Nasty:
     def name(self) -> str:
         return self.layout.files[0].name
 
-    def make_choice(self, quantity: Quantity, **bounds: Any) -> ReleaseSpec:
+    def make_spec(self, quantity: Quantity, **bounds: Any) -> ReleaseSpec:
         """Make a choice with little noise."""
         return ReleaseSpec(
             quantity, EPSILON, Disclosure.PUBLIC, file=self.name, layout=self.layout, has_known_columns=True,
@@ -236,7 +236,7 @@ FURTHER: dict[str, Nasty] = {
 
 def run_nasty(nasty: Nasty, library: Program, quantity: Quantity, **bounds: Any) -> dict[str, Any]:
     """Run the program, and return what its names are bound to."""
-    return run_program(nasty.make_choice(quantity, **bounds), library)
+    return run_program(nasty.make_spec(quantity, **bounds), library)
 
 
 def check_file(nasty: Nasty, library: Program, folder: Path) -> None:

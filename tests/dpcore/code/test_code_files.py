@@ -26,8 +26,8 @@ from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import script
 from dpcore.report.script import CodeBuilder
 from tests.dpcore.code import files
-from tests.dpcore.code.choices import MODULES, run_program
 from tests.dpcore.code.files import FURTHER, GROUP, NASTY, USER, VALUE, Nasty
+from tests.dpcore.code.specs import MODULES, run_program
 
 ALL_FOUR = pytest.mark.parametrize(
     "library", [library for library in LIBRARIES if library is not Program.BIGQUERY]
@@ -61,7 +61,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_fold
     np.testing.assert_allclose(np.sort(data.values.values), sorted(amount for *_, amount in nasty.rows))
     # A script from Downloads brings the same data again.
     code = CodeBuilder()
-    cell = script.write_dataset_cell(code, script.Source(data, needs_rows=True), False)
+    cell = script.write_dataset_cell(code, script.ScriptSource(data, needs_rows=True), False)
     script_names: dict[str, Any] = {}
     exec("\n".join([*code.list_import_lines(), cell]), script_names)
     assert script_names["data"].histogram == data.histogram
@@ -119,7 +119,7 @@ NUMBERS = {
 @pytest.mark.parametrize("decimal", NUMBERS)
 def test_marks_are_read_strictly(decimal: str, empty_folder: Path) -> None:
     text = write(
-        replace(NASTY["German Excel"], layout=marked(decimal)).make_choice(Quantity.SUM, max_total=1.0),
+        replace(NASTY["German Excel"], layout=marked(decimal)).make_spec(Quantity.SUM, max_total=1.0),
         Program.PYTHON,
     )
     names: dict[str, Any] = {"pd": pd}
@@ -150,7 +150,7 @@ def test_several_files_are_read_one_after_another(library: Program, empty_folder
     ).dataset
     assert data.layout == tables.TableLayout(tuple(layouts))
     for bound, truth in ((1, data.histogram.num_users), (10**6, data.histogram.num_rows)):
-        choice = replace(pieces[0].make_choice(Quantity.COUNT, max_rows=bound), layout=data.layout)
+        choice = replace(pieces[0].make_spec(Quantity.COUNT, max_rows=bound), layout=data.layout)
         names = run_program(choice, library)
         assert len(names["events"] if library is Program.PYTHON else names["events"].collect()) == 2 * len(
             files.ROWS

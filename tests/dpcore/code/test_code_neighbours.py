@@ -24,7 +24,7 @@ from dpcore.common.programs import Program
 from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.tables import FileKind, FileLayout, TableLayout
-from tests.dpcore.code.choices import CHOICE_BY_NAME, run_text
+from tests.dpcore.code.specs import SPEC_BY_NAME, run_text
 
 LIBRARIES = [Program.PYTHON, Program.OPENDP]
 HEADER = "user_id,product,amount\n"
@@ -35,7 +35,7 @@ EXTREME = (
 )
 PRIVATE = {
     name: replace(choice, disclosure=Disclosure.PRIVATE)
-    for name, choice in CHOICE_BY_NAME.items()
+    for name, choice in SPEC_BY_NAME.items()
     if choice.quantity not in (Quantity.MODEL, Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS)
 }
 
@@ -239,7 +239,7 @@ def test_rows_without_a_user_that_are_one_user_stop_nothing(library: Program, em
 
 @pytest.mark.parametrize("cell", ["seven", "inf", "1e999"])
 def test_a_label_that_is_no_number_stops_no_regression(cell: str, empty_folder: Path) -> None:
-    choice = replace(CHOICE_BY_NAME["coefficients"], disclosure=Disclosure.PRIVATE)
+    choice = replace(SPEC_BY_NAME["coefficients"], disclosure=Disclosure.PRIVATE)
     (empty_folder / "shop_events.csv").write_text(HEADER + f"a,p1,7\nb,p1,{cell}\n")
     pd.DataFrame({"row": [0, 1], "user_code": [0, 1], "x": 1.0}).to_parquet("regression_matrix.parquet")
     assert results(choice, Program.PYTHON)["labels"].tolist() == [7.0, 100.0 if cell == "1e999" else 5.0]
@@ -247,7 +247,7 @@ def test_a_label_that_is_no_number_stops_no_regression(cell: str, empty_folder: 
 
 def test_weights_of_other_users_are_refused_whatever_the_labels_are(empty_folder: Path) -> None:
     """As many rows, but one of them is another user's: that user would move the sums by more than the noise covers."""
-    text = program(replace(CHOICE_BY_NAME["coefficients"], disclosure=Disclosure.PRIVATE), Program.PYTHON)
+    text = program(replace(SPEC_BY_NAME["coefficients"], disclosure=Disclosure.PRIVATE), Program.PYTHON)
     pd.DataFrame({"row": range(3), "user_code": [7, 7, 2], "x": 1.0}).to_parquet("regression_matrix.parquet")
     ends = {}
     for users in ("aab", "abb"):
@@ -265,7 +265,7 @@ def test_weights_of_other_users_are_refused_whatever_the_labels_are(empty_folder
 def test_labels_far_from_zero_need_no_more_noise(empty_folder: Path) -> None:
     """Rounding in sums of labels of 1e15 would be a thousand times the interval: it is not in the sums before noise."""
     choice = replace(
-        CHOICE_BY_NAME["coefficients"],
+        SPEC_BY_NAME["coefficients"],
         disclosure=Disclosure.PRIVATE,
         lower=1e15,
         upper=1e15 + 1.0,

@@ -24,7 +24,7 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from tests.dpcore.code import audit
-from tests.dpcore.code.choices import CHOICE_BY_NAME, GAUSSIAN, make_choice, run_program
+from tests.dpcore.code.specs import GAUSSIAN, SPEC_BY_NAME, make_spec, run_program
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
 SHOP = samples.load("shop-events").pairs
@@ -67,13 +67,13 @@ def vectors(choice: ReleaseSpec) -> np.ndarray:
 
 
 VECTORS = {
-    "rows, capped": make_choice(Quantity.GROUP_ROWS, max_norm=24.5, epsilon=EPSILON),
-    "users, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, scales_vector=True, epsilon=EPSILON),
-    "users, capped": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, epsilon=EPSILON),
-    "sums, capped, Gaussian": make_choice(
+    "rows, capped": make_spec(Quantity.GROUP_ROWS, max_norm=24.5, epsilon=EPSILON),
+    "users, scaled": make_spec(Quantity.GROUP_COUNTS, max_norm=5.5, scales_vector=True, epsilon=EPSILON),
+    "users, capped": make_spec(Quantity.GROUP_COUNTS, max_norm=5.5, epsilon=EPSILON),
+    "sums, capped, Gaussian": make_spec(
         Quantity.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
     ),
-    "sums, scaled, Gaussian": make_choice(
+    "sums, scaled, Gaussian": make_spec(
         Quantity.GROUP_SUMS, max_norm=210.5, scales_vector=True, noise=GAUSSIAN, delta=1e-6, epsilon=EPSILON
     ),
 }
@@ -92,8 +92,8 @@ def test_bounded_vectors_are_those_of_the_core(folder: Path, name: str, library:
     assert problem.totals.sum() - truth.sum() > 40 * noise  # so much was cut away
 
 
-PAIR_OF_ROWS = make_choice(Quantity.GROUP_ROWS, max_groups=2, max_rows=3, epsilon=EPSILON)
-PAIR_OF_SUMS = make_choice(Quantity.GROUP_SUMS, max_groups=2, max_total=60.0, epsilon=EPSILON)
+PAIR_OF_ROWS = make_spec(Quantity.GROUP_ROWS, max_groups=2, max_rows=3, epsilon=EPSILON)
+PAIR_OF_SUMS = make_spec(Quantity.GROUP_SUMS, max_groups=2, max_total=60.0, epsilon=EPSILON)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_means_per_group_are_near_the_means(folder: Path, library: Program) -> N
         for _ in range(10)
     ]
     (folder / "shop_events.csv").write_text("\n".join(["user_id,product,amount", *rows]), encoding="utf-8")
-    choice = make_choice(Quantity.GROUP_MEANS, max_groups=2, max_rows=10, epsilon=1e3, lower=0.0, upper=100.0)
+    choice = make_spec(Quantity.GROUP_MEANS, max_groups=2, max_rows=10, epsilon=1e3, lower=0.0, upper=100.0)
     names = run_program(choice, library)
     numbers = names.get("means") or dict(zip("ab", names["mean"], strict=True))
     # Noise of scale 2 * 10 * 100 / 1000 = 2 on both sums: as much on their half difference, and 0.04 on 2,000 rows.
@@ -142,20 +142,20 @@ def test_libraries_without_a_norm_say_what_comes_nearest() -> None:
             (Program.TUMULT, "MaxGroupsPerID"),
             (Program.BIGQUERY, "pair of bounds"),
         ):
-            code = write(CHOICE_BY_NAME[name], library)
+            code = write(SPEC_BY_NAME[name], library)
             assert not code.text
             assert nearest in code.differences[0]
 
 
 def test_a_pair_for_replacing_a_user_says_what_the_library_protects() -> None:
-    choice = make_choice(Quantity.GROUP_ROWS, max_groups=2, max_rows=3, neighbours=Neighbours.REPLACE_USER)
+    choice = make_spec(Quantity.GROUP_ROWS, max_groups=2, max_rows=3, neighbours=Neighbours.REPLACE_USER)
     for library in LIBRARIES:
         (sentence,) = [text for text in write(choice, library).differences if "replaced by another" in text]
         assert "with epsilon = 1.0. " in sentence
         assert "epsilon = 0.5 draws the noise" in sentence
         assert not any(
             "replaced by another" in sentence
-            for sentence in write(CHOICE_BY_NAME["rows per group"], library).differences
+            for sentence in write(SPEC_BY_NAME["rows per group"], library).differences
         )
 
 
@@ -178,7 +178,7 @@ def test_the_noise_of_opendp_does_not_grow_with_the_number_of_rows(
     folder: Path, name: str, expected: list[float]
 ) -> None:
     """With sums of floats it did, by the square: of rows per group from 27 to 32 at 10^7 rows, and to 560 at 10^8."""
-    text = write(CHOICE_BY_NAME[name], Program.OPENDP).text
+    text = write(SPEC_BY_NAME[name], Program.OPENDP).text
     assert text.count(LINES) == 1
     for lines in ("max_length=10**7", LINES):
         names: dict[str, Any] = {}
@@ -203,8 +203,8 @@ def test_both_sums_of_means_are_one_vector_with_one_budget(folder: Path, name: s
     """Its norm is that of the user who moves it most, by brute force over rows and values."""
     observed = audit.Run()
     with audit.silenced(observed):
-        run_program(CHOICE_BY_NAME[name], library)
-    choice = CHOICE_BY_NAME[name]
+        run_program(SPEC_BY_NAME[name], library)
+    choice = SPEC_BY_NAME[name]
     gaussian = choice.noise is NoiseKind.GAUSSIAN
     groups, rows, width = choice.max_groups or 1, choice.max_rows or 0, 95.0
     in_a_group = max(

@@ -43,7 +43,7 @@ from dpcore.training.answer import answer as code_of_training
 from dpcore.training.mechanism import Mechanism
 from dpcore.training.rows import ClassifierRows, Scaling, prepare_rows
 from tests.dpcore.code import audit
-from tests.dpcore.code.choices import CHOICE_BY_NAME, MODULES, REPLACE, VALUES, make_choice
+from tests.dpcore.code.specs import MODULES, REPLACE, SPEC_BY_NAME, VALUES, make_spec
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
 SURE = math.log(1e9)
@@ -98,7 +98,7 @@ PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Program.OPENDP, Program.
 
 @PYTHON_AND_OPENDP
 def test_a_count_is_near_the_capped_count(folder: Path, library: Program) -> None:
-    got = run(make_choice(Quantity.COUNT, max_rows=7, epsilon=EPSILON), library)["count"]
+    got = run(make_spec(Quantity.COUNT, max_rows=7, epsilon=EPSILON), library)["count"]
     truth = sum(min(7, size) for size in sizes())
     assert abs(got - truth) <= 7 / EPSILON * SURE + 1
     assert sum(sizes()) - truth > 20 * (7 / EPSILON * SURE + 1)  # so rows were left out
@@ -106,7 +106,7 @@ def test_a_count_is_near_the_capped_count(folder: Path, library: Program) -> Non
 
 @PYTHON_AND_OPENDP
 def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Program) -> None:
-    k, names = 3, run(make_choice(Quantity.GROUP_COUNTS, max_groups=3, epsilon=1000.0), library)
+    k, names = 3, run(make_spec(Quantity.GROUP_COUNTS, max_groups=3, epsilon=1000.0), library)
     noisy = names["counts"]["len"].to_list() if library is Program.OPENDP else names["noisy"]
     distinct = [len({product for _, product in rows}) for rows in rows_of_users().values()]
     # Noise of scale 0.003 (integers in OpenDP): the sum over 40 groups is exact to within 2.
@@ -115,7 +115,7 @@ def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Prog
     assert sum(distinct) - sum(min(k, d) for d in distinct) > 300
 
 
-PRIVATE_GROUPS = replace(CHOICE_BY_NAME["groups"], disclosure=Disclosure.PRIVATE, epsilon=1000.0)
+PRIVATE_GROUPS = replace(SPEC_BY_NAME["groups"], disclosure=Disclosure.PRIVATE, epsilon=1000.0)
 UNWRITTEN = "GROUPS: list[str] = []"
 
 
@@ -159,7 +159,7 @@ def test_a_sum_is_near_the_sum_of_clamped_totals(
     if low < 0.0:  # Some users lose money.
         table["amount"] = np.where(table["user_id"].str[-1] < "5", -table["amount"], table["amount"])
         table.to_csv("shop_events.csv", index=False)
-    got = run(make_choice(Quantity.SUM, max_total=high, min_total=low, epsilon=EPSILON), library)["total"]
+    got = run(make_spec(Quantity.SUM, max_total=high, min_total=low, epsilon=EPSILON), library)["total"]
     totals = table.groupby("user_id")["amount"].sum()
     truth = float(totals.clip(low, high).sum())
     assert abs(got - truth) <= 1.001 * high / EPSILON * SURE
@@ -168,7 +168,7 @@ def test_a_sum_is_near_the_sum_of_clamped_totals(
 
 @PYTHON_AND_OPENDP
 def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, library: Program) -> None:
-    choice = make_choice(Quantity.MEAN, max_rows=2, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
+    choice = make_spec(Quantity.MEAN, max_rows=2, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
     names = run(choice, library)
     num_kept = sum(min(2, size) for size in sizes())
     assert names["kept" if library is Program.OPENDP else "rows"] == num_kept
@@ -177,13 +177,13 @@ def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, librar
     assert low - noise <= (names["mean"] - LOWER) * num_kept <= high + noise
     assert capped_sums(10**6)[0] > high + noise  # the sum of all rows lies outside
     for bound in ({"max_rows": 2}, {"threshold": 7.3}):
-        noisy_choice = make_choice(Quantity.MEAN, **bound, neighbours=REPLACE, epsilon=1e-5, **VALUES)
+        noisy_choice = make_spec(Quantity.MEAN, **bound, neighbours=REPLACE, epsilon=1e-5, **VALUES)
         assert LOWER <= run(noisy_choice, library)["mean"] <= UPPER  # whatever the noise
 
 
 @PYTHON_AND_OPENDP
 def test_smooth_weights_with_public_counts(folder: Path, library: Program) -> None:
-    choice = make_choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
+    choice = make_spec(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
     got = run(choice, library)["mean"]
     total, weight = smooth_sums(7.3)
     assert abs((got - LOWER) * weight - total) <= 1.02 * 7.3 * (UPPER - LOWER) / EPSILON * SURE
@@ -212,7 +212,7 @@ def test_weights_that_follow_rho_and_a_mean_over_users(
     means = {}
     for name, fields in (("rho", follows), ("users", {"threshold": 1.0})):
         epsilon = 1000.0
-        choice = make_choice(Quantity.MEAN, neighbours=relation, epsilon=epsilon, **fields, **VALUES)
+        choice = make_spec(Quantity.MEAN, neighbours=relation, epsilon=epsilon, **fields, **VALUES)
         means[name] = run(choice, library)["mean"]
         truth, together = expected[name]
         # Twice the scale, as OpenDP splits epsilon, on both sums; weights in steps of 2^-30 of the bound.
@@ -225,7 +225,7 @@ def test_weights_that_follow_rho_and_a_mean_over_users(
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("bound", [{"max_rows": 7}, {"threshold": 7.3}])
 def test_a_mean_with_private_counts(folder: Path, library: Program, bound: dict[str, float]) -> None:
-    got = run(make_choice(Quantity.MEAN, epsilon=400.0, **bound, **VALUES), library)["mean"]
+    got = run(make_spec(Quantity.MEAN, epsilon=400.0, **bound, **VALUES), library)["mean"]
     h = next(iter(bound.values()))
     if "threshold" in bound:
         low = high = smooth_sums(h)[0]
@@ -252,13 +252,13 @@ def test_a_mean_clamps_what_users_deviate(folder: Path, library: Program, relati
     clamped = math.fsum(min(max(deviation, -limit), limit) for deviation in deviations)
     expected = 35.0 + clamped / math.fsum(weights)
     fields = {"threshold": h, "clamps_users": True, "lower": lower, "upper": upper, "neighbours": relation}
-    names = run(make_choice(Quantity.MEAN, epsilon=400.0, **fields), library)
+    names = run(make_spec(Quantity.MEAN, epsilon=400.0, **fields), library)
     # Numerator and denominator move; the mean is near the middle.
     slack = 2 * 1.1 * 2 * limit / 400.0 * SURE / math.fsum(weights)
     assert abs(names["mean"] - expected) <= slack
     assert abs(expected - 35.0 - math.fsum(deviations) / math.fsum(weights)) > 5 * slack
     # The noise is far wider than what users' means can be: a mean that is not clamped lies outside.
-    noisy = run(make_choice(Quantity.MEAN, epsilon=1e-5, **fields), library)["mean"]
+    noisy = run(make_spec(Quantity.MEAN, epsilon=1e-5, **fields), library)["mean"]
     assert abs(noisy - 35.0) <= limit * (1 + 1e-9)
 
 
@@ -274,7 +274,7 @@ def test_noise_is_what_the_bound_asks_for(folder: Path, library: Program) -> Non
         ("count", 7.0),
         ("groups", 3.0),
     ):
-        scale = _scale(run(CHOICE_BY_NAME[name], library), library, name)
+        scale = _scale(run(SPEC_BY_NAME[name], library), library, name)
         assert expected * (1 - 1e-12) <= scale <= expected * 1.000002, name
 
 
@@ -314,9 +314,9 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 @PYTHON_AND_OPENDP
 def test_gaussian_noise_covers_epsilon_and_delta(folder: Path, library: Program) -> None:
     """The noise is the least that zero-concentrated DP allows in OpenDP, and the least of all in plain Python."""
-    names = run(CHOICE_BY_NAME["count, Gaussian"], library)
+    names = run(SPEC_BY_NAME["count, Gaussian"], library)
     if library is Program.OPENDP:
-        text = write(CHOICE_BY_NAME["count, Gaussian"], library).text
+        text = write(SPEC_BY_NAME["count, Gaussian"], library).text
         rho = float(re.findall(r"loss_of\(rho=(.*?)\)", text)[0])
         assert zcdp_delta(rho, 1.0) <= 1e-6 * (1 + 1e-8) < zcdp_delta(rho * (1 + 1e-4), 1.0)
     else:
@@ -326,7 +326,7 @@ def test_gaussian_noise_covers_epsilon_and_delta(folder: Path, library: Program)
     assert abs(names["count"] - sum(min(7, size) for size in sizes())) <= 6.2 * deviation + 1
     if library is Program.OPENDP:
         assert names["query"].summarize()["scale"].item() == pytest.approx(deviation, rel=1e-6)
-    other = run(CHOICE_BY_NAME["groups, Gaussian"], library)
+    other = run(SPEC_BY_NAME["groups, Gaussian"], library)
     if library is Program.OPENDP:  # A user moves 3 counts by 1: sqrt(3) in L2.
         assert other["query"].summarize()["scale"].item() == pytest.approx(math.sqrt(3 / 2 / rho), rel=1e-6)
 
@@ -337,7 +337,7 @@ def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Pr
     table = pd.DataFrame({"user_id": ["heavy"] * 4000 + [f"u{i}" for i in range(400)], "amount": 90.0})
     table.loc[4000:, "amount"] = np.linspace(10.0, 30.0, 400)
     table.to_csv("shop_events.csv", index=False)
-    choice = make_choice(
+    choice = make_spec(
         Quantity.QUANTILE, max_rows=2, quantiles=(0.5,), neighbours=REPLACE, epsilon=EPSILON, **VALUES
     )
     names = run(choice, library)
@@ -349,7 +349,7 @@ def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Pr
 
 def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
     names = run(
-        make_choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.5,), neighbours=REPLACE, **VALUES),
+        make_spec(Quantity.QUANTILE, threshold=2.5, quantiles=(0.5,), neighbours=REPLACE, **VALUES),
         Program.PYTHON,
     )
     rows = [(amount, min(1.0, 2.5 / len(rows))) for rows in rows_of_users().values() for amount, _ in rows]
@@ -361,7 +361,7 @@ def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
 def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_the_bound(folder: Path) -> None:
     sensitivities_seen = []
     for relation in ({"neighbours": REPLACE}, {}):
-        choice = make_choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.2, 0.5), **relation, **VALUES)
+        choice = make_spec(Quantity.QUANTILE, threshold=2.5, quantiles=(0.2, 0.5), **relation, **VALUES)
         names = run(choice, Program.PYTHON)
         text = write(choice, Program.PYTHON).text
         call = next(line for line in text.splitlines() if "chosen = pick(" in line)
@@ -377,7 +377,7 @@ def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_th
 def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, private: bool) -> None:
     h = 7.3
     bounds = {} if private else {"neighbours": REPLACE}
-    names = run(make_choice(Quantity.MEAN, threshold=h, **bounds, **VALUES), Program.PYTHON)
+    names = run(make_spec(Quantity.MEAN, threshold=h, **bounds, **VALUES), Program.PYTHON)
     histogram = ContributionHistogram.from_counts(sizes())
     make = private_counts.PrivateCountsProblem if private else mean.MeanProblem
     problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, value_variance=0.25)
@@ -387,7 +387,7 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
     np.testing.assert_allclose(users["weight"] / scale, expected, rtol=1e-12)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
     assert privacy == pytest.approx(float(mean.compute_smooth_error(problem, h).privacy_variance), rel=1e-12)
-    names = run(make_choice(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Program.PYTHON)
+    names = run(make_spec(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Program.PYTHON)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
     assert privacy == pytest.approx(
         float(mean.compute_capped_error(problem, 7.0).privacy_variance), rel=1e-12
@@ -401,7 +401,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
         product for rows in rows_of_users().values() for product in {product for _, product in rows}
     )
     names = run(
-        make_choice(
+        make_spec(
             Quantity.TASK_WEIGHTS,
             exponent=0.25,
             weight_budget=budget,
@@ -434,7 +434,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_one_user_moves_weighted_sums_by_at_most_the_root_of_the_budget(folder: Path, full: bool) -> None:
     """Neighbouring tables: a user with a task of their own, one with every task, one without a task; and nobody."""
-    choice = make_choice(
+    choice = make_spec(
         Quantity.TASK_WEIGHTS,
         exponent=0.5,
         weight_budget=0.25,
@@ -502,7 +502,7 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     pd.DataFrame({"user_id": np.repeat(np.arange(20), 3), "amount": labels}).to_csv(
         "shop_events.csv", index=False
     )
-    choice = make_choice(
+    choice = make_spec(
         Quantity.COEFFICIENTS,
         largest_user_weight=estimate.largest_user_weight,
         num_coefficients=2,
@@ -529,7 +529,7 @@ def classifier_rows() -> ClassifierRows:
 
 def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without noise it is the page's descent without noise; with it, it differs from run to run.
-    choice = CHOICE_BY_NAME["classifier"]
+    choice = SPEC_BY_NAME["classifier"]
     quiet = replace(choice, training=replace(choice.training, gradient_noise_std=0.0, weight_noise_std=0.0))
     got = run(quiet, Program.PYTHON)["theta"]
     rows = classifier_rows()
@@ -556,14 +556,14 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
 ) -> None:
     # Without noise, but with the step lengths and the quantile that noise calls for, it is the page's descent.
     mechanism = training_mechanism.apply_rule(Mechanism(2.0, 1e-5))
-    training = CHOICE_BY_NAME["classifier"].training
+    training = SPEC_BY_NAME["classifier"].training
     by_rule = code_of_training._add_noise_settings(training, mechanism, cell)
     quiet = replace(
         by_rule,
         gradient_noise_std=0.0,
         rule=replace(by_rule.rule, count_noise_std=0.0, num_users_noise_std=0.0),
     )
-    choice = replace(CHOICE_BY_NAME["classifier"], threshold=cell.bound, training=quiet)
+    choice = replace(SPEC_BY_NAME["classifier"], threshold=cell.bound, training=quiet)
     got = run(choice, Program.PYTHON)["theta"]
     rows = classifier_rows()
     silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
@@ -579,7 +579,7 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
 
 @PYTHON_AND_OPENDP
 def test_a_model_gets_capped_rows(folder: Path, library: Program) -> None:
-    names = run(CHOICE_BY_NAME["model"], library)
+    names = run(SPEC_BY_NAME["model"], library)
     counts = names["kept"]["user_id"].value_counts()
     assert sorted(counts) == sorted(min(7, size) for size in sizes())
 
@@ -589,7 +589,7 @@ def test_two_columns_can_name_a_user(folder: Path, library: Program) -> None:
     table = pd.read_csv("shop_events.csv")
     table = table.assign(shop=table["user_id"].str[:2], client=table["user_id"].str[2:])
     table.drop(columns="user_id").to_csv("shop_events.csv", index=False)
-    choice = make_choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
+    choice = make_spec(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
     assert run(choice, library)["count"] == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)
 
 
@@ -600,7 +600,7 @@ def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
     # 30 named users of one row each, and 20 rows that name a shop but no client.
     rows = [f"north,{i}" for i in range(30)] + ["south,"] * 20
     (folder / "shop_events.csv").write_text("shop,client\n" + "\n".join(rows) + "\n")
-    choice = make_choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
+    choice = make_spec(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
     # Noise of scale 7 / 1000; were they one user, 37 would come out.
     assert run(choice, library)["count"] == pytest.approx(30, abs=1)
 
@@ -611,7 +611,7 @@ def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
 def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Program, name: str) -> None:
     table = pd.read_csv("shop_events.csv").rename(columns={"user_id": name, "amount": name + "?"})
     table.to_csv("shop_events.csv", index=False)
-    choice = make_choice(
+    choice = make_spec(
         Quantity.SUM, max_total=150.25, epsilon=1000.0, privacy_unit=(name,), value_column=name + "?"
     )
     truth = float(table.groupby(name)[name + "?"].sum().clip(0.0, 150.25).sum())
@@ -624,5 +624,5 @@ def test_parquet_and_tsv_are_read(folder: Path, library: Program) -> None:
     table.to_csv("events.tsv", sep="\t", index=False)
     table.to_parquet("events.parquet", index=False)
     for file in ("events.tsv", "events.parquet"):
-        got = run(make_choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, file=file), library)["count"]
+        got = run(make_spec(Quantity.COUNT, max_rows=7, epsilon=1000.0, file=file), library)["count"]
         assert got == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)

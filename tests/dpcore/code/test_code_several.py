@@ -28,8 +28,8 @@ from dpcore.plan import table
 from dpcore.plan.parameters import Budget, PlanParameters, choose_defaults
 from dpcore.plan.solution import allocate_lines, make_program
 from tests.dpcore.code import together
-from tests.dpcore.code.choices import MODULES, VALUES, make_choice, run_program, run_text
 from tests.dpcore.code.files import FURTHER, NASTY
+from tests.dpcore.code.specs import MODULES, VALUES, make_spec, run_program, run_text
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 NOISES = pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
@@ -241,7 +241,7 @@ def test_nothing_is_released_before_the_groups_of_private_data_are_written(
 def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
     ranked = together.make_several(quantile=True)
     by_user = ReleaseShare(
-        "median", make_choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
+        "median", make_spec(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
     )
     weighted = replace(together.make_several(), releases=(*together.make_several().releases, by_user))
     program = write(replace(ranked, noise=NoiseKind.GAUSSIAN, delta=1e-6), Program.PIPELINEDP)
@@ -266,7 +266,7 @@ def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
 @pytest.mark.long
 def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder: Path) -> None:
     by_user = ReleaseShare(
-        "median", make_choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
+        "median", make_spec(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
     )
     weighted = replace(together.make_several(), releases=(*together.make_several().releases, by_user))
     program = write(weighted, Program.OPENDP)
@@ -449,7 +449,7 @@ def test_a_mean_of_clamped_users_is_that_of_the_definition(
     rows_by_user = {"a": [12.0], "b": [18.0, 35.0, 40.0], "c": [-500.0], "d": [1e6] * 6, "e": [20.0, 15.0]}
     names: dict[str, Any] = {"file": "few.csv", "privacy_unit": ("who",), "value_column": "what"}
     names |= {"weight_of_rows": per_row, "weight_of_users": per_user, "user_share": rho}
-    choice = make_choice(Quantity.MEAN, threshold=h, clamps_users=True, lower=lower, upper=upper, **names)
+    choice = make_spec(Quantity.MEAN, threshold=h, clamps_users=True, lower=lower, upper=upper, **names)
     sums = {}
     for left_out in ("", *rows_by_user):
         lines = [f"{who},{v}" for who, values in rows_by_user.items() if who != left_out for v in values]
@@ -478,8 +478,8 @@ def test_a_mean_divides_by_at_least_one_row_and_stays_in_its_range(
     """Three rows, and noise on their number of some thousands: half count fewer than none; of nine, one does."""
     (empty_folder / "few.csv").write_text("who,what\na,30\na,40\nb,50\n")
     names: dict[str, Any] = {"file": "few.csv", "privacy_unit": ("who",), "value_column": "what", **VALUES}
-    capped = make_choice(Quantity.MEAN, max_rows=2, epsilon=2.0**-10, **names)
-    weighted = make_choice(Quantity.MEAN, threshold=2.5, epsilon=2.0**-10, **names)
+    capped = make_spec(Quantity.MEAN, max_rows=2, epsilon=2.0**-10, **names)
+    weighted = make_spec(Quantity.MEAN, threshold=2.5, epsilon=2.0**-10, **names)
     together_of = ReleasePlan((ReleaseShare("mean", capped, 2**20),), 2.0**-10)
     value = []
     for _ in range(3):
@@ -510,7 +510,7 @@ def test_a_standard_deviation_is_one_release_of_three_sums(
 ) -> None:
     choices = {"users": (Quantity.COUNT, 1, {}), "standard deviation": (Quantity.DEVIATION, 7, VALUES)}
     shares = [
-        ReleaseShare(name, make_choice(quantity, max_rows=max_rows, **fields), 2**19)
+        ReleaseShare(name, make_spec(quantity, max_rows=max_rows, **fields), 2**19)
         for name, (quantity, max_rows, fields) in choices.items()
     ]
     plan = ReleasePlan(tuple(shares), together.EPSILON, noise, None if noise is LAPLACE else together.DELTA)

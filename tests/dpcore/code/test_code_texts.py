@@ -19,12 +19,12 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.programs import Program
 from tests.dpcore.code import together
-from tests.dpcore.code.choices import CHOICE_BY_NAME, GAUSSIAN, REPLACE, VALUES, make_choice
 from tests.dpcore.code.reading import parse
+from tests.dpcore.code.specs import GAUSSIAN, REPLACE, SPEC_BY_NAME, VALUES, make_spec
 
 SEARCHING = bool(os.environ.get("SWEETSPOT_SEARCH"))
 ROOT = Path(__file__).resolve().parents[3]
-EACH = pytest.mark.parametrize("name", list(CHOICE_BY_NAME))
+EACH = pytest.mark.parametrize("name", list(SPEC_BY_NAME))
 HOSTILE = (
     "count; drop table users",
     'it\'s "quoted"',
@@ -64,7 +64,7 @@ def keywords(text: str, call: str) -> dict[str, object]:
 def test_a_program_parses_imports_what_it_uses_and_says_what_it_needs_and_spends(
     name: str, library: Program
 ) -> None:
-    code = write(CHOICE_BY_NAME[name], library)
+    code = write(SPEC_BY_NAME[name], library)
     if not code.text:
         assert library is not Program.PYTHON
         assert any("lain Python" in sentence for sentence in code.differences)
@@ -108,11 +108,11 @@ def rows_as_groups(sql: str) -> list[str]:
 
 def test_a_rows_bound_is_never_a_groups_bound() -> None:
     for name in ("mean, cap", "mean, cap, private counts", "count", "quantile, cap", "mean, smooth"):
-        assert rows_as_groups(write(CHOICE_BY_NAME[name], Program.BIGQUERY).text) == [], name
+        assert rows_as_groups(write(SPEC_BY_NAME[name], Program.BIGQUERY).text) == [], name
 
 
 def test_the_test_would_see_a_rows_bound_exported_as_groups() -> None:
-    sql = write(CHOICE_BY_NAME["count"], Program.BIGQUERY).text
+    sql = write(SPEC_BY_NAME["count"], Program.BIGQUERY).text
     mutant = sql.replace("max_groups_contributed = 1", "max_groups_contributed = 7")
     assert mutant != sql
     assert rows_as_groups(mutant) == ["max_groups_contributed is not 1"]
@@ -138,7 +138,7 @@ def test_the_test_would_see_a_rows_bound_exported_as_groups() -> None:
     ],
 )
 def test_bigquery_clamps_what_a_user_adds(name: str, bounds: list[tuple[str, str, float, float]]) -> None:
-    (private,) = [s for s in parse(write(CHOICE_BY_NAME[name], Program.BIGQUERY).text) if s.options]
+    (private,) = [s for s in parse(write(SPEC_BY_NAME[name], Program.BIGQUERY).text) if s.options]
     assert private.bounds == bounds
     assert private.options["epsilon"] == "1.0"
     assert private.options["max_groups_contributed"] == ("3" if name == "groups" else "1")
@@ -146,7 +146,7 @@ def test_bigquery_clamps_what_a_user_adds(name: str, bounds: list[tuple[str, str
 
 @pytest.mark.parametrize("name", ["mean, cap", "mean, cap, private counts", "quantile, cap", "model"])
 def test_bigquery_samples_rows_in_a_statement_before(name: str) -> None:
-    first, *_ = parse(write(CHOICE_BY_NAME[name], Program.BIGQUERY).text)
+    first, *_ = parse(write(SPEC_BY_NAME[name], Program.BIGQUERY).text)
     assert not first.options
     (qualify,) = first.tree.find_all(exp.Qualify)
     limit = qualify.this
@@ -202,7 +202,7 @@ PIPELINEDP_SUMS = {
     ],
 )
 def test_pipelinedp_takes_the_bound_by_its_name(name: str, expected: dict[str, object]) -> None:
-    arguments = keywords(write(CHOICE_BY_NAME[name], Program.PIPELINEDP).text, "AggregateParams")
+    arguments = keywords(write(SPEC_BY_NAME[name], Program.PIPELINEDP).text, "AggregateParams")
     bounds = {k: v for k, v in arguments.items() if k not in ("noise_kind", "metrics")}
     assert bounds == expected
     assert METRICS.get(name, "") in str(arguments["metrics"])
@@ -211,9 +211,9 @@ def test_pipelinedp_takes_the_bound_by_its_name(name: str, expected: dict[str, o
     assert ("max_partitions_contributed" in arguments) == ("max_contributions_per_partition" in arguments)
 
 
-@pytest.mark.parametrize("name", list(CHOICE_BY_NAME))
+@pytest.mark.parametrize("name", list(SPEC_BY_NAME))
 def test_pipelinedp_says_where_a_sum_needs_no_bound_on_rows(name: str) -> None:
-    lines = [line.strip() for line in write(CHOICE_BY_NAME[name], Program.PIPELINEDP).text.splitlines()]
+    lines = [line.strip() for line in write(SPEC_BY_NAME[name], Program.PIPELINEDP).text.splitlines()]
     comments = [line for line in lines if line.startswith("#") and "no max_contributions is needed" in line]
     assert len(comments) == any(line.startswith("max_sum_per_partition=") for line in lines)
 
@@ -233,7 +233,7 @@ def test_pipelinedp_says_where_a_sum_needs_no_bound_on_rows(name: str) -> None:
     ],
 )
 def test_tumult_enforces_the_bound(name: str, calls: list[str]) -> None:
-    text = write(CHOICE_BY_NAME[name], Program.TUMULT).text
+    text = write(SPEC_BY_NAME[name], Program.TUMULT).text
     assert AGGREGATES.get(name, "") in text
     tree = ast.parse(text)
     calls_made = [
@@ -253,7 +253,7 @@ def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(lib
     comments = "is read as text with commas"
     for file in ("events.txt", "events.log"):
         text = " ".join(
-            write(replace(CHOICE_BY_NAME["count"], file=file), library).text.replace("\n#", "").split()
+            write(replace(SPEC_BY_NAME["count"], file=file), library).text.replace("\n#", "").split()
         )
         assert (comments in text) == (library is not Program.BIGQUERY)
     for file in (
@@ -264,7 +264,7 @@ def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(lib
         "events.jsonl",
         "events.csv.zst",
     ):
-        assert comments not in write(replace(CHOICE_BY_NAME["count"], file=file), library).text
+        assert comments not in write(replace(SPEC_BY_NAME["count"], file=file), library).text
 
 
 # --- numbers and labels -------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(lib
 @pytest.mark.parametrize("epsilon", [0.1 + 0.2, 1 / 3, 1e-6, 7.000000000000001])
 @pytest.mark.parametrize("library", list(LIBRARIES))
 def test_epsilon_is_written_exactly(library: Program, epsilon: float) -> None:
-    text = write(replace(CHOICE_BY_NAME["count"], epsilon=epsilon), library).text
+    text = write(replace(SPEC_BY_NAME["count"], epsilon=epsilon), library).text
     if library is Program.BIGQUERY:
         assert float(parse(text)[0].options["epsilon"]) == epsilon
     else:
@@ -285,7 +285,7 @@ def test_several_quantiles_never_cost_more_than_epsilon() -> None:
     for count in range(1, 12):
         for epsilon in (1.0, 0.1, 0.7, 1 / 3):
             quantiles = tuple((i + 1) / (count + 1) for i in range(count))
-            one = replace(CHOICE_BY_NAME["quantile, cap"], epsilon=epsilon, quantiles=quantiles)
+            one = replace(SPEC_BY_NAME["quantile, cap"], epsilon=epsilon, quantiles=quantiles)
             assert (
                 0
                 <= Fraction(epsilon) - Fraction(one.epsilon_per_quantile) * count
@@ -295,14 +295,14 @@ def test_several_quantiles_never_cost_more_than_epsilon() -> None:
 
 @pytest.mark.parametrize("library", list(LIBRARIES))
 def test_a_bound_from_private_data_says_so_before_any_code(library: Program) -> None:
-    private = write(replace(CHOICE_BY_NAME["mean, cap"], disclosure=Disclosure.PRIVATE), library).text
+    private = write(replace(SPEC_BY_NAME["mean, cap"], disclosure=Disclosure.PRIVATE), library).text
     head = private.split("\n\n")[0]
     assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in head
-    public = write(CHOICE_BY_NAME["mean, cap"], library).text
+    public = write(SPEC_BY_NAME["mean, cap"], library).text
     assert "PRIVATE DATA" not in public
     assert "public input" in public.split("\n\n")[0]
     facts = ReleaseFacts(0.125, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
-    released = write(replace(CHOICE_BY_NAME["mean, cap"], disclosure=facts), library).text.split("\n\n")[0]
+    released = write(replace(SPEC_BY_NAME["mean, cap"], disclosure=facts), library).text.split("\n\n")[0]
     assert "DP release (epsilon = 0.125, add or remove one user" in " ".join(
         line.lstrip("#- ") for line in released.splitlines()
     )
@@ -310,7 +310,7 @@ def test_a_bound_from_private_data_says_so_before_any_code(library: Program) -> 
 
 def test_the_label_names_all_that_was_spent_and_the_total() -> None:
     def label(**options: object) -> str:
-        return describe_bound_source(replace(CHOICE_BY_NAME["mean, cap"], epsilon=1.0, **options))
+        return describe_bound_source(replace(SPEC_BY_NAME["mean, cap"], epsilon=1.0, **options))
 
     add, exchange = (
         ReleaseFacts(0.2, 0.0, relation, "exponential mechanism")
@@ -330,16 +330,16 @@ def test_the_label_names_all_that_was_spent_and_the_total() -> None:
     noisy = replace(add, delta=1e-6)
     assert label(disclosure=noisy).endswith("0.2 (bound) + 1 (this release) = 1.2, delta = 0.000001.")
     with pytest.raises(InvalidInput, match="both ends"):
-        replace(CHOICE_BY_NAME["sum"], range_facts=add)
+        replace(SPEC_BY_NAME["sum"], range_facts=add)
 
 
 def test_groups_of_private_data_are_not_read_off_them() -> None:
     for library in (Program.OPENDP, Program.PIPELINEDP, Program.TUMULT, Program.PYTHON):
-        public = write(CHOICE_BY_NAME["groups"], library).text
-        private = write(replace(CHOICE_BY_NAME["groups"], disclosure=Disclosure.PRIVATE), library).text
+        public = write(SPEC_BY_NAME["groups"], library).text
+        private = write(replace(SPEC_BY_NAME["groups"], disclosure=Disclosure.PRIVATE), library).text
         # Of private data with a bound from a release, only the bound is public.
         facts = ReleaseFacts(0.125, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
-        released_message = write(replace(CHOICE_BY_NAME["groups"], disclosure=facts), library).text
+        released_message = write(replace(SPEC_BY_NAME["groups"], disclosure=facts), library).text
         for text in (private, released_message):
             assert text.count("GROUPS: list[str] = []") == 1
             assert "# public data" not in text
@@ -350,7 +350,7 @@ def test_groups_of_private_data_are_not_read_off_them() -> None:
 def test_the_relation_of_the_question_and_of_the_library_are_both_said() -> None:
     for library in LIBRARIES:
         text = " ".join(
-            write(CHOICE_BY_NAME["mean, cap"], library).text.replace("\n--", "").replace("\n#", "").split()
+            write(SPEC_BY_NAME["mean, cap"], library).text.replace("\n--", "").replace("\n#", "").split()
         )
         if library is Program.PYTHON:
             assert "differ in one user's values" in text
@@ -385,7 +385,7 @@ def with_names(choice: ReleaseSpec, name: str) -> ReleaseSpec:
 @pytest.mark.long_but("Program.PIPELINEDP")
 @pytest.mark.parametrize("library", [library for library in LIBRARIES if library is not Program.BIGQUERY])
 def test_hostile_names_stay_literals_in_python(library: Program) -> None:
-    for index, (name, choice) in enumerate(CHOICE_BY_NAME.items()):
+    for index, (name, choice) in enumerate(SPEC_BY_NAME.items()):
         honest = {
             each: write(with_names(choice, each), library).text for each in ('an "honest" name', "honest")
         }
@@ -405,9 +405,9 @@ def test_hostile_names_stay_literals_in_python(library: Program) -> None:
 
 @EACH
 def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
-    honest = write(with_names(CHOICE_BY_NAME[name], "honest"), Program.BIGQUERY).text
-    for hostile in names_in_turn(list(CHOICE_BY_NAME).index(name)):
-        text = write(with_names(CHOICE_BY_NAME[name], hostile), Program.BIGQUERY).text
+    honest = write(with_names(SPEC_BY_NAME[name], "honest"), Program.BIGQUERY).text
+    for hostile in names_in_turn(list(SPEC_BY_NAME).index(name)):
+        text = write(with_names(SPEC_BY_NAME[name], hostile), Program.BIGQUERY).text
         if not text:
             continue
         kinds = [token.token_type for token in sqlglot.tokenize(text, read="bigquery")]
@@ -423,7 +423,7 @@ def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
 
 
 def test_the_shape_would_see_an_injection() -> None:
-    text = write(CHOICE_BY_NAME["count"], Program.OPENDP).text
+    text = write(SPEC_BY_NAME["count"], Program.OPENDP).text
     assert shape(text) != shape(text.replace('"user_id"', '"user_id" + print("x")'))
 
 
@@ -457,12 +457,12 @@ def test_the_shape_would_see_an_injection() -> None:
 )
 def test_bad_choices_are_refused(released: Quantity, fields: dict[str, object], word: str) -> None:
     with pytest.raises(InvalidInput, match=f"(?i){word}"):
-        make_choice(released, **fields)
+        make_spec(released, **fields)
 
 
 def test_all_problems_are_said_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        make_choice(Quantity.MEAN, max_rows=0, epsilon=-1.0, lower=2.0, upper=1.0, neighbours=REPLACE)
+        make_spec(Quantity.MEAN, max_rows=0, epsilon=-1.0, lower=2.0, upper=1.0, neighbours=REPLACE)
     assert len(refused.value.problems) == 3
 
 
@@ -479,7 +479,7 @@ def test_every_name_in_the_table_stands_in_a_program() -> None:
     for row in table[2:]:
         for library, column, item in zip(LIBRARIES, columns, row[2:], strict=False):
             text = "\n".join(
-                write(c, library).text for c in [*CHOICE_BY_NAME.values(), together.make_several()]
+                write(c, library).text for c in [*SPEC_BY_NAME.values(), together.make_several()]
             )
             for snippet in re.findall(r"`([^`]+)`", item):
                 word = re.match(r"[A-Za-z_.]+", snippet)

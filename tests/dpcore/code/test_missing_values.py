@@ -26,7 +26,7 @@ from dpcore.data.column_roles import Roles
 from dpcore.dataset import Dataset
 from dpcore.mean import Counts
 from dpcore.report import settings_file
-from tests.dpcore.code.choices import MODULES, run_program
+from tests.dpcore.code.specs import MODULES, run_program
 
 CELLS = ["1.5", "", "2", "oops", "3.25", "nan", "inf", "4", "N/A", "-1.1e100"]
 NUMBERS = [1.5, None, 2.0, None, 3.25, None, None, 4.0, None, None]
@@ -129,6 +129,7 @@ def test_every_program_reads_the_rows_of_the_page(
         assert sorted(events["amount"]) == sorted(value for _, value in rows)
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 @BOTH_LABELS

@@ -28,7 +28,7 @@ from dpcore.data.column_roles import name_users_column
 from dpcore.data.periods import Periods
 from dpcore.report import content
 from dpcore.report.settings_file import list_columns
-from tests.dpcore.code.choices import run_program, run_text
+from tests.dpcore.code.specs import run_program, run_text
 
 YEAR = "2025-01-01 to 2026-01-01 by month"
 COLUMNS: dict[str, Any] = {"user": "user", "date": "day", "periods": YEAR}
@@ -64,7 +64,7 @@ def test_laplace_noise_protects_a_person_by_exactly_the_price(epsilon: float, nu
     )
     cap = 2
     counts = [
-        float(to_dataset(frame, **COLUMNS).histogram.kept_rows(cap))
+        float(to_dataset(frame, **COLUMNS).histogram.count_kept_rows(cap))
         for frame in (rows, pd.concat([rows, person], ignore_index=True))
     ]
     law = stats.laplace(scale=cap / epsilon)

@@ -18,30 +18,30 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from tests.cells import leave_repeats
 from tests.dpcore.code import audit, together
-from tests.dpcore.code.choices import CHOICE_BY_NAME
+from tests.dpcore.code.specs import SPEC_BY_NAME
 
 MATRIX = "regression_matrix.parquet"
 PRIVATE = {"file": audit.FILE, "disclosure": Disclosure.PRIVATE}
 LIBRARIES = (Program.PYTHON, Program.OPENDP)
 RELEASES = [
     (name, library)
-    for name in CHOICE_BY_NAME
+    for name in SPEC_BY_NAME
     for library in LIBRARIES
-    if write(CHOICE_BY_NAME[name], library).text
+    if write(SPEC_BY_NAME[name], library).text
 ]
-SHORT = [name for name, choice in CHOICE_BY_NAME.items() if with_opendp.has_short_program(choice)]
+SHORT = [name for name, choice in SPEC_BY_NAME.items() if with_opendp.has_short_program(choice)]
 SEVERAL = [(NoiseKind.LAPLACE, Program.PYTHON), (NoiseKind.GAUSSIAN, Program.OPENDP)]
 
 
 def _release_kind(cell: tuple[str, Program]) -> tuple[object, ...]:
     """What `make test` audits one release of: the others of a kind differ in their numbers or in how rows are kept."""
-    choice = CHOICE_BY_NAME[cell[0]]
+    choice = SPEC_BY_NAME[cell[0]]
     return choice.quantity, choice.noise, choice.has_public_counts, choice.clamps_users, cell[1]
 
 
 def _program(name: str, library: Program, disclosure: Disclosure = Disclosure.PRIVATE) -> str:
     """A release, by default of private data, with the public lists that the program asks for."""
-    choice = replace(CHOICE_BY_NAME[name], **PRIVATE | {"disclosure": disclosure})
+    choice = replace(SPEC_BY_NAME[name], **PRIVATE | {"disclosure": disclosure})
     if library is Program.OPENDP and choice.noise is NoiseKind.LAPLACE:
         # The exact numbers show within a tenth of what one user may add.
         choice = replace(choice, epsilon=1000.0)
@@ -85,7 +85,7 @@ AUDITED = leave_repeats(RELEASES, _release_kind)
 def test_a_program_tells_nothing_of_one_user_beyond_its_noise(
     name: str, library: Program, folder: Path
 ) -> None:
-    choice, text = CHOICE_BY_NAME[name], _program(name, library)
+    choice, text = SPEC_BY_NAME[name], _program(name, library)
     base = audit.run(text, audit.join_rows(*audit.ROWS), folder)
     assert base.ending == "0"
     _check_something_was_drawn(choice, base)
@@ -100,10 +100,10 @@ def test_a_program_tells_nothing_of_one_user_beyond_its_noise(
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("name", leave_repeats(SHORT, lambda name: _release_kind((name, Program.OPENDP))))
+@pytest.mark.parametrize("name", leave_repeats(SHORT, lambda name: SPEC_BY_NAME[name].quantity))
 def test_a_short_program_differs_by_what_its_noise_covers(name: str, folder: Path) -> None:
     """Its data are public, so that groups are read off them; what a user moves is bounded all the same."""
-    choice, text = CHOICE_BY_NAME[name], _program(name, Program.OPENDP, Disclosure.PUBLIC)
+    choice, text = SPEC_BY_NAME[name], _program(name, Program.OPENDP, Disclosure.PUBLIC)
     assert "pl.scan_csv(" in text
     base = audit.run(text, audit.join_rows(*audit.ROWS), folder)
     assert base.ending == "0"
@@ -119,12 +119,12 @@ def test_a_short_program_differs_by_what_its_noise_covers(name: str, folder: Pat
 
 
 @pytest.mark.parametrize(
-    ("name", "library"), leave_repeats(RELEASES, lambda cell: (CHOICE_BY_NAME[cell[0]].quantity, cell[1]))
+    ("name", "library"), leave_repeats(RELEASES, lambda cell: (SPEC_BY_NAME[cell[0]].quantity, cell[1]))
 )
 def test_a_program_ends_alike_whether_there_is_one_user_or_none(
     name: str, library: Program, folder: Path
 ) -> None:
-    choice, text = CHOICE_BY_NAME[name], _program(name, library)
+    choice, text = SPEC_BY_NAME[name], _program(name, library)
     _, tables = _tables(choice, library)
     observed = {title: audit.run(text, content, folder) for title, content in tables.items()}
     if choice.has_public_counts:  # Whether there are rows is public; a program still ends with a sentence.
@@ -168,7 +168,7 @@ def test_a_program_of_several_releases_tells_nothing_beyond_its_noise(
 
 @pytest.mark.parametrize(("name", "library"), [at for at in RELEASES if at[0] in ("groups", "task weights")])
 def test_a_program_without_its_public_lists_reads_nothing(name: str, library: Program, folder: Path) -> None:
-    text = write(replace(CHOICE_BY_NAME[name], **PRIVATE), library).text
+    text = write(replace(SPEC_BY_NAME[name], **PRIVATE), library).text
     observed = audit.run(text, audit.join_rows(*audit.ROWS), folder)
     assert observed.ending.startswith("SystemExit")
     assert not observed.printed
@@ -183,9 +183,9 @@ def _for_duckdb(sql: str) -> str:
     return text.replace("your_project.your_dataset.events", "events")
 
 
-@pytest.mark.parametrize("name", CHOICE_BY_NAME)
+@pytest.mark.parametrize("name", SPEC_BY_NAME)
 def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -> None:
-    choice = replace(CHOICE_BY_NAME[name], **PRIVATE)
+    choice = replace(SPEC_BY_NAME[name], **PRIVATE)
     sql = write(choice, Program.BIGQUERY).text
     if not sql or choice.quantity not in VALUE_QUANTITIES:
         return
@@ -217,7 +217,7 @@ def test_the_audit_finds_what_no_noise_covers(folder: Path) -> None:
     runs = [
         audit.run(weak, content, folder) for content in (base, audit.add_user("a user with very many rows"))
     ]
-    assert "lose" in _beyond_the_budget(CHOICE_BY_NAME["groups"], Program.PYTHON, *runs)
+    assert "lose" in _beyond_the_budget(SPEC_BY_NAME["groups"], Program.PYTHON, *runs)
 
 
 ROW_WEIGHTS_AFTER_CLAMPING = {
@@ -244,7 +244,7 @@ def test_the_audit_finds_wrong_clamps_of_users(wrong_lines: dict[str, str], fold
     base = audit.run(text, audit.join_rows(*audit.ROWS), folder)
     problems = [
         _beyond_the_budget(
-            CHOICE_BY_NAME[name], Program.PYTHON, base, audit.run(text, audit.add_user(user), folder)
+            SPEC_BY_NAME[name], Program.PYTHON, base, audit.run(text, audit.add_user(user), folder)
         )
         for user in ("a user with very many rows", "a user with huge amounts", "an ordinary user")
     ]

@@ -27,7 +27,7 @@ from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import build_uniform_base
 from dpcore.quantile.mechanism import QuantileProblem, compute_output
 from dpcore.quantile.rows import WeightKind as Weights
-from tests.dpcore.code.choices import REPLACE, make_choice, run_program
+from tests.dpcore.code.specs import REPLACE, make_spec, run_program
 
 DRAWS = 3000
 LEVEL = 1e-10
@@ -80,7 +80,7 @@ def on_card(bound: float, weights: Weights, neighbours: Neighbours, epsilon: flo
 def test_plain_python_draws_by_the_law_of_the_card(
     folder: Path, bounds: dict[str, float], weights: Weights, neighbours: Neighbours
 ) -> None:
-    choice = make_choice(Quantity.QUANTILE, quantiles=(Q,), neighbours=neighbours, **bounds, **FIELDS)
+    choice = make_spec(Quantity.QUANTILE, quantiles=(Q,), neighbours=neighbours, **bounds, **FIELDS)
     picks, invoke = [], opendp.mod.Measurement.__call__
 
     def recorded(measurement: Any, scores: Any) -> Any:
@@ -100,7 +100,7 @@ def test_plain_python_draws_by_the_law_of_the_card(
 @pytest.mark.long_but("NoiseKind.LAPLACE")
 @pytest.mark.parametrize("noise", list(NoiseKind))
 def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, noise: NoiseKind) -> None:
-    median = make_choice(Quantity.QUANTILE, quantiles=(Q,), threshold=1.0, neighbours=ADD_OR_REMOVE, **FIELDS)
+    median = make_spec(Quantity.QUANTILE, quantiles=(Q,), threshold=1.0, neighbours=ADD_OR_REMOVE, **FIELDS)
     plan, epsilon = ReleasePlan((ReleaseShare("quantile", median, 2**20),), EPSILON), EPSILON
     if noise is NoiseKind.GAUSSIAN:
         plan = ReleasePlan(plan.releases, 5.0, noise, 1e-6)
@@ -120,7 +120,7 @@ def test_private_selections_draw_by_the_exponential_mechanism() -> None:
 @pytest.mark.long
 def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_says_so(folder: Path) -> None:
     """Its exponential noise is permute-and-flip: of scores 0 and 1 the first has half of exp(-1), not 0.269."""
-    choice = make_choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
+    choice = make_spec(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
     code = write(choice, Program.OPENDP)
     assert any("permute-and-flip" in sentence for sentence in code.differences)
     summary = run_program(choice, Program.OPENDP)["query"].summarize()
@@ -136,7 +136,7 @@ def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_say
 
 def test_opendp_s_several_releases_say_by_which_law_a_quantile_is_drawn() -> None:
     """With Gaussian noise OpenDP's quantiles have Gumbel noise: the law of the page."""
-    ranked = make_choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
+    ranked = make_spec(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
     shares = (ReleaseShare("quantile", ranked, 2**20),)
     sentences = {
         noise: " ".join(write(plan, Program.OPENDP).differences)
@@ -153,7 +153,7 @@ def test_weights_by_user_add_up_without_rounding(folder: Path) -> None:
     """Weights are whole steps: sums of 30,000 of them are exact, where floats drift by more than their last digit."""
     lines = [f"u{i % 7},{(i % 3999) / 1000}" for i in range(30_000)]
     (folder / "rows.csv").write_text("\n".join(["user_id,amount", *lines, ""]))
-    choice = make_choice(Quantity.QUANTILE, quantiles=(Q,), threshold=0.7, neighbours=ADD_OR_REMOVE, **FIELDS)
+    choice = make_spec(Quantity.QUANTILE, quantiles=(Q,), threshold=0.7, neighbours=ADD_OR_REMOVE, **FIELDS)
     names = run_program(choice, Program.PYTHON)
     weights = names["events"]["weight"].tolist()
     assert all(isinstance(weight, int) for weight in weights)

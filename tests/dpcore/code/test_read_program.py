@@ -13,7 +13,7 @@ from dpcore.code import write
 from dpcore.code.read_program import build_query, read_parameters
 from dpcore.common.checks import InvalidInput
 from dpcore.common.programs import Program
-from tests.dpcore.code.choices import CHOICE_BY_NAME, run_program
+from tests.dpcore.code.specs import SPEC_BY_NAME, run_program
 
 dp.enable_features("contrib")
 
@@ -25,7 +25,7 @@ dp.enable_features("contrib")
     ["count", "count, Gaussian", "sum", "sum, both signs", "sum, Gaussian", "mean, cap", "mean, smooth"],
 )
 def test_a_query_has_the_noise_of_the_program(name: str) -> None:
-    choice = CHOICE_BY_NAME[name]
+    choice = SPEC_BY_NAME[name]
     ran = run_program(choice, Program.OPENDP)
     loss = {"rho": 0.01} if choice.delta else {"epsilon": 0.5}
     own_query = build_query(write(choice, Program.OPENDP).text, make_context(ran, **loss))
@@ -71,7 +71,7 @@ def test_an_answer_gives_query_and_parameters() -> None:
 )
 def test_what_is_no_query_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match="Use its code"):
-        build_query(write(CHOICE_BY_NAME[name], Program.OPENDP).text, None)
+        build_query(write(SPEC_BY_NAME[name], Program.OPENDP).text, None)
 
 
 def test_other_libraries_have_no_parameters() -> None:
@@ -81,7 +81,7 @@ def test_other_libraries_have_no_parameters() -> None:
 
 @pytest.mark.parametrize("library", [Program.PIPELINEDP, Program.TUMULT])
 def test_every_bound_stands_among_the_parameters(library: Program) -> None:
-    for name, choice in CHOICE_BY_NAME.items():
+    for name, choice in SPEC_BY_NAME.items():
         if not (text := write(choice, library).text) or name == "model":
             continue
         values = [v for given in read_parameters(text, library.name.lower()).values() for v in given.values()]

@@ -22,7 +22,7 @@ from dpcore.counting.count import to_dataset
 from dpcore.counting.files import expand_patterns
 from dpcore.data.column_roles import Roles
 from dpcore.report import settings_file
-from tests.dpcore.code.choices import run_program
+from tests.dpcore.code.specs import run_program
 
 FRAME = pd.DataFrame({"user": [f"u{row % 5}" for row in range(12)], "amount": range(12)})
 TOTAL = float(FRAME.amount.sum())

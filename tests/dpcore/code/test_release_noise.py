@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpcore.common.programs import Program
-from tests.dpcore.code.choices import CHOICE_BY_NAME, run_program
+from tests.dpcore.code.specs import SPEC_BY_NAME, run_program
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def run_for_json(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
     def run(name: str, library: Program) -> tuple[dict[str, Any], dict[str, Any]]:
         capsys.readouterr()
-        names = run_program(CHOICE_BY_NAME[name], library)
+        names = run_program(SPEC_BY_NAME[name], library)
         return names, json.loads(capsys.readouterr().out)
 
     return run

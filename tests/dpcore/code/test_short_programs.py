@@ -21,9 +21,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
-from tests.dpcore.code.choices import CHOICE_BY_NAME
+from tests.dpcore.code.specs import SPEC_BY_NAME
 
-SHORT = [name for name, choice in CHOICE_BY_NAME.items() if has_short_program(choice)]
+SHORT = [name for name, choice in SPEC_BY_NAME.items() if has_short_program(choice)]
 # Polars adds a line for columns of Parquet that hold floats. A mean that clamps users' deviations takes five more.
 MAX_LINES = {"csv": 33, "parquet": 34}
 ROWS = [
@@ -47,7 +47,7 @@ Müller,p1, -20
 
 def run_short(name: str, ending: str) -> tuple[Any, str]:
     """Run a program at epsilon = 1e7 on the file of that ending: what it released, and its standard error."""
-    choice = replace(CHOICE_BY_NAME[name], file=f"shop_events.{ending}", epsilon=1000.0)
+    choice = replace(SPEC_BY_NAME[name], file=f"shop_events.{ending}", epsilon=1000.0)
     text = write(choice, Program.OPENDP).text.replace("1000.0", "1e7")
     assert f"pl.scan_{ending}(" in text
     with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()) as errors:
@@ -68,9 +68,9 @@ def folder(empty_folder: Path) -> Path:
 @pytest.mark.parametrize("ending", MAX_LINES)
 @pytest.mark.parametrize("name", SHORT)
 def test_a_short_program_has_at_most_33_lines(name: str, ending: str) -> None:
-    text = write(replace(CHOICE_BY_NAME[name], file=f"shop_events.{ending}"), Program.OPENDP).text
+    text = write(replace(SPEC_BY_NAME[name], file=f"shop_events.{ending}"), Program.OPENDP).text
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    assert len(lines) <= MAX_LINES[ending] + 5 * CHOICE_BY_NAME[name].clamps_users
+    assert len(lines) <= MAX_LINES[ending] + 5 * SPEC_BY_NAME[name].clamps_users
     assert max(map(len, lines)) <= 120
     assert ("pandas" in text) is ("def " in text) is False
     is_query = "dp.Context.compositor(" in text
@@ -174,7 +174,7 @@ def test_ids_of_parquet_are_told_apart_as_in_the_app(folder: Path) -> None:
 
 
 def test_private_data_and_lists_of_groups_have_the_long_program() -> None:
-    choice = CHOICE_BY_NAME["groups"]
+    choice = SPEC_BY_NAME["groups"]
     assert has_short_program(choice)
     assert not has_short_program(replace(choice, disclosure=Disclosure.PRIVATE))
     assert not has_short_program(replace(choice, groups=("p1", "p2")))

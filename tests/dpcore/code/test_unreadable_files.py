@@ -12,7 +12,7 @@ import pytest
 
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
-from tests.dpcore.code.choices import run_text
+from tests.dpcore.code.specs import run_text
 from tests.dpcore.code.unreadable import (
     CELL_SENTENCE,
     DISCLOSURES,

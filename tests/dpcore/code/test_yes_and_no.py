@@ -22,7 +22,7 @@ from dpcore.counting.user_amounts import read_user_amounts
 from dpcore.data.column_roles import Roles
 from dpcore.data.row_filter import parse_filters
 from pages.shared.base.question import propose_range
-from tests.dpcore.code.choices import run_program
+from tests.dpcore.code.specs import run_program
 
 USERS = [f"u{index}" for index in range(8)]
 TRUTHS = [True, False, True, True, False, True, True, False]

@@ -11,20 +11,20 @@ from dpcore.code import Quantity, ReleasePlan, ReleaseShare, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
 from tests.dpcore.code import files
-from tests.dpcore.code.choices import CHOICE_BY_NAME, VALUES, make_choice, run_program
+from tests.dpcore.code.specs import SPEC_BY_NAME, VALUES, make_spec, run_program
 
 EPSILON = 1000.0
 DELTA = 1e-6
 SMALLEST_SHARE = 1.0 / 32.0
 RELEASES: dict[str, tuple[ReleaseSpec, int]] = {
-    "users": (make_choice(Quantity.COUNT, max_rows=1), 2**15 + 1),
-    "rows": (CHOICE_BY_NAME["count"], 2**16),
-    "sum": (CHOICE_BY_NAME["sum"], 2**17 + 3),
-    "mean": (CHOICE_BY_NAME["mean, cap, private counts"], 2**18),
-    "users per group": (CHOICE_BY_NAME["groups"], 2**16 + 12_345),
-    "rows per group": (CHOICE_BY_NAME["rows per group"], 2**17 + 54_321),
-    "sums per group": (CHOICE_BY_NAME["sums per group"], 2**17),
-    "quantile 0.75": (make_choice(Quantity.QUANTILE, max_rows=7, quantiles=(0.75,), **VALUES), 2**16),
+    "users": (make_spec(Quantity.COUNT, max_rows=1), 2**15 + 1),
+    "rows": (SPEC_BY_NAME["count"], 2**16),
+    "sum": (SPEC_BY_NAME["sum"], 2**17 + 3),
+    "mean": (SPEC_BY_NAME["mean, cap, private counts"], 2**18),
+    "users per group": (SPEC_BY_NAME["groups"], 2**16 + 12_345),
+    "rows per group": (SPEC_BY_NAME["rows per group"], 2**17 + 54_321),
+    "sums per group": (SPEC_BY_NAME["sums per group"], 2**17),
+    "quantile 0.75": (make_spec(Quantity.QUANTILE, max_rows=7, quantiles=(0.75,), **VALUES), 2**16),
 }
 """Releases by name, each with its parts of 2^20, at least LEAST of them."""
 assert all(num_parts >= SMALLEST_SHARE * 2**20 for _, num_parts in RELEASES.values())
@@ -79,7 +79,7 @@ def make_plan(nasty: files.Nasty) -> ReleasePlan:
         "users per group": (Quantity.GROUP_COUNTS, {"max_groups": 4}),
     }
     shares = [
-        ReleaseShare(name, nasty.make_choice(quantity, **bounds), 2**18)
+        ReleaseShare(name, nasty.make_spec(quantity, **bounds), 2**18)
         for name, (quantity, bounds) in bounds_by_name.items()
     ]
     return ReleasePlan(tuple(shares), files.EPSILON)
@@ -108,8 +108,8 @@ def check_scale(library: Program, noise: NoiseKind, folder: Path) -> None:
     names: dict[str, Any] = {
         "epsilon": 2.0, "file": "quiet.csv", "privacy_unit": ("who",), "value_column": "what", "group_column": "where",
     }  # fmt: skip
-    rows = make_choice(Quantity.GROUP_ROWS, max_groups=9, max_rows=3, **names)
-    sums = make_choice(Quantity.GROUP_SUMS, max_groups=4, max_total=7.5, **names)
+    rows = make_spec(Quantity.GROUP_ROWS, max_groups=9, max_rows=3, **names)
+    sums = make_spec(Quantity.GROUP_SUMS, max_groups=4, max_total=7.5, **names)
     plan = ReleasePlan(
         (ReleaseShare("rows", rows, 3 * 2**18), ReleaseShare("sums", sums, 2**18)),
         2.0,

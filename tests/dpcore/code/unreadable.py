@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from dpcore import plan_bounds
 from dpcore.code import write
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
-from tests.dpcore.code.choices import CHOICE_BY_NAME, run_text
+from dpcore.reply import Reply
+from tests.dpcore.code.specs import SPEC_BY_NAME, run_text
 
 SENTENCE = "A file or one of its columns cannot be read. Nothing was released, and no epsilon was spent."
 CELL_SENTENCE = "Fix cells that hold no number up to ±1e100. Nothing was released, and no epsilon was spent."
@@ -41,16 +43,21 @@ DISCLOSURES = (Disclosure.PUBLIC, Disclosure.PRIVATE)
 IN_PROCESS = (Program.PYTHON, Program.OPENDP)
 
 
+@functools.cache
+def _make_plan(lines: str, disclosure: Disclosure) -> Reply:
+    Path("small.csv").write_text(HEADER + ROWS, encoding="utf-8")
+    settings = {"user": "user_id", "value": "amount", "group": "product", "lower": 0, "upper": 50}
+    return plan_bounds("small.csv", **settings, lines=lines, epsilon=100, disclosure=disclosure.value)
+
+
 def make_text(name: str, library: Program, disclosure: Disclosure) -> str:
     """Write the program of a choice by its name, or of a plan of all kinds of releases, with its list of groups."""
     if name == "plan":
-        Path("small.csv").write_text(HEADER + ROWS, encoding="utf-8")
-        settings = {"user": "user_id", "value": "amount", "group": "product", "lower": 0, "upper": 50}
         lines = "users; sum; mean; rows per group" + ("; median; variance" if library in IN_PROCESS else "")
-        plan = plan_bounds("small.csv", **settings, lines=lines, epsilon=300, disclosure=disclosure.value)
-        text = plan.code(library.value.lower().removeprefix("plain ")).replace("small.csv", FILE)
+        text = _make_plan(lines, disclosure).code(library.value.lower().removeprefix("plain "))
+        text = text.replace("small.csv", FILE)
     else:
-        text = write(replace(CHOICE_BY_NAME[name], disclosure=disclosure), library).text
+        text = write(replace(SPEC_BY_NAME[name], disclosure=disclosure), library).text
     return text.replace("GROUPS: list[str] = []", 'GROUPS = ["p0", "p1"]')
 
 

@@ -32,13 +32,13 @@ def test_variances_are_those_of_the_covariance_matrix():
         np.fill_diagonal(covariance, 1.0)
         weights = generator.normal(size=(3, 40))
         of_matrix = sum(w @ covariance @ w for w in weights) / (weights**2).sum()
-        assert noise_error.weighted_effect(weights, codes, rho) == pytest.approx(of_matrix)
+        assert noise_error.compute_weighted_effect(weights, codes, rho) == pytest.approx(of_matrix)
         sizes, users = np.unique(np.unique(codes, return_counts=True)[1], return_counts=True)
-        assert noise_error.design_effect(sizes, users, rho) == pytest.approx(covariance.sum() / 40)
+        assert noise_error.compute_design_effect(sizes, users, rho) == pytest.approx(covariance.sum() / 40)
     # Users with 5 rows each and equal weights: 1 + (s - 1) rho.
-    assert noise_error.weighted_effect(np.ones((2, 20)), np.repeat(np.arange(4), 5), 0.2) == pytest.approx(
-        1.8
-    )
+    assert noise_error.compute_weighted_effect(
+        np.ones((2, 20)), np.repeat(np.arange(4), 5), 0.2
+    ) == pytest.approx(1.8)
 
 
 def numbers_of(answer) -> list[float]:

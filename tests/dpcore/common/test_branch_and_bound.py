@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.common.branch_and_bound import Split, find_interval_within, minimise, move_to_kink
+from dpcore.common.branch_and_bound import ObjectiveParts, find_interval_within, minimise, move_to_kink
 
 
 def make_split(falling, rising):
-    def split(x: np.ndarray) -> Split:
-        return Split(falling(x), falling(x), rising(x))
+    def split(x: np.ndarray) -> ObjectiveParts:
+        return ObjectiveParts(falling(x), falling(x), rising(x))
 
     return split
 

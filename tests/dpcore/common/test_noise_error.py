@@ -32,14 +32,14 @@ def integral(noise, power, shift, scale):
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_expected_absolute_error_is_the_integral(noise, shift):
     for scale in (0.05, 2.0):
-        exact = float(noise_error.expected_absolute(noise, shift, scale))
+        exact = float(noise_error.compute_mean_absolute(noise, shift, scale))
         assert exact == pytest.approx(integral(noise, 1, shift, scale), rel=1e-8)
 
 
 @EACH_NOISE
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_rmse_is_the_integral(noise, shift):
-    exact = float(noise_error.root_mean_square(noise, shift, 2.0))
+    exact = float(noise_error.compute_rms(noise, shift, 2.0))
     assert exact**2 == pytest.approx(integral(noise, 2, shift, 2.0), rel=1e-8)
 
 
@@ -48,7 +48,7 @@ def test_without_noise_the_error_is_the_bias(noise):
     for measure in Measure:
         assert noise_error.measure_error(measure, noise, [3.0, 0.0], [0.0, 0.0]).tolist() == [3.0, 0.0]
     # A subnormal scale must not overflow the ratio into a NaN.
-    assert float(noise_error.expected_absolute(noise, 5.0, 5e-324)) == 5.0
+    assert float(noise_error.compute_mean_absolute(noise, 5.0, 5e-324)) == 5.0
 
 
 @EACH_NOISE
@@ -75,7 +75,7 @@ def test_no_noise_is_the_limit(noise, measure):
 def test_the_paper_bound_is_at_most_1_466_times_the_truth():
     # (r + 1) / (r + e^-r) is largest where e^r = r + 2: at r = 1.14619, 2.14619 / (1.14619 + 0.31785).
     r = np.linspace(0.0, 20.0, 200_001)
-    ratio = (r + 1.0) / noise_error.expected_absolute(NoiseKind.LAPLACE, r, 1.0)
+    ratio = (r + 1.0) / noise_error.compute_mean_absolute(NoiseKind.LAPLACE, r, 1.0)
     assert float(ratio.max()) == pytest.approx(1.466, abs=5e-4)
     assert math.exp(r[ratio.argmax()]) == pytest.approx(r[ratio.argmax()] + 2.0, rel=1e-3)
 
@@ -83,10 +83,10 @@ def test_the_paper_bound_is_at_most_1_466_times_the_truth():
 @EACH_NOISE
 def test_magnitude_within_inverts_the_distribution(noise):
     for coverage in (0.0, 0.1, 0.5, 0.95, 0.999999):
-        m = noise_error.magnitude_within(noise, coverage)
+        m = noise_error.find_magnitude(noise, coverage)
         assert 1.0 - 2.0 * LAW[noise].sf(m) == pytest.approx(coverage, abs=1e-12)
     with pytest.raises(InvalidInput, match="must be below 1"):
-        noise_error.magnitude_within(noise, 1.0)
+        noise_error.find_magnitude(noise, 1.0)
 
 
 @EACH_NOISE

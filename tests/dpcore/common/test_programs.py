@@ -30,17 +30,17 @@ def test_moments_of_whole_noise_are_sums_over_its_law(noise_kind: NoiseKind, sca
     noise = DrawnNoise(noise_kind, 1.0, is_discrete=True)
     z, probabilities = law(noise, scale)
     variance = float((z * z * probabilities).sum())
-    assert float(noise.variance(scale)) == pytest.approx(variance, rel=1e-9)
-    assert float(noise.mean_magnitude(scale)) == pytest.approx(
+    assert float(noise.compute_variance(scale)) == pytest.approx(variance, rel=1e-9)
+    assert float(noise.compute_mean_magnitude(scale)) == pytest.approx(
         float((abs(z) * probabilities).sum()), rel=1e-4
     )
     for shift in (0.0, 1.0, 4.0, 60.0):
         absolute = float((abs(shift + z) * probabilities).sum())
-        assert float(noise.expected_absolute(shift, scale)) == pytest.approx(absolute, rel=1e-6)
+        assert float(noise.compute_mean_absolute(shift, scale)) == pytest.approx(absolute, rel=1e-6)
         root = math.sqrt(shift**2 + variance)
         assert float(noise.measure_error(Measure.RMSE, shift, scale)) == pytest.approx(root, rel=1e-9)
     for coverage in (0.5, 0.95, 0.999):
-        half_width = noise.interval_half_width(coverage, scale)
+        half_width = noise.find_half_width(coverage, scale)
         assert probabilities[abs(z) <= half_width].sum() >= coverage - 1e-12
         assert half_width == 0.0 or probabilities[abs(z) <= half_width - 1.0].sum() < coverage
 
@@ -50,11 +50,11 @@ def test_whole_noise_is_never_more_than_real_noise_and_hardly_less(noise_kind: N
     """Best bounds under whole noise rest on these limits: 1/6 for variances, 1 / sqrt(6) for magnitudes."""
     scales = np.geomspace(1e-3, 300.0, 400)
     drawn_noise, real = DrawnNoise(noise_kind, 1.0, True), DrawnNoise(noise_kind, 1.0)
-    gaps = real.variance(scales) - drawn_noise.variance(scales)
+    gaps = real.compute_variance(scales) - drawn_noise.compute_variance(scales)
     assert gaps.min() >= -1e-9 * 300.0**2
     assert gaps.max() <= 1.0 / 6.0 + 1e-6
     for shift in (0.0, 1.0, 5.0):
-        gaps = real.expected_absolute(shift, scales) - drawn_noise.expected_absolute(shift, scales)
+        gaps = real.compute_mean_absolute(shift, scales) - drawn_noise.compute_mean_absolute(shift, scales)
         assert gaps.min() >= -1e-9
         assert gaps.max() <= 1.0 / math.sqrt(6.0)
 
@@ -86,7 +86,7 @@ def test_bigquery_gives_a_share_to_a_hidden_count_and_draws_laplace_noise() -> N
 def test_the_error_of_users_at_epsilon_5_is_that_of_opendps_draws() -> None:
     """20,000 draws: the mean of squares is within 5 standard errors."""
     noise = find_noise(Program.OPENDP, NoiseKind.LAPLACE, 5.0, is_of_counts=True)
-    variance = float(noise.variance(1.0))
+    variance = float(noise.compute_variance(1.0))
     assert math.sqrt(variance) == pytest.approx(0.117, abs=5e-4)
     drawn_values = mechanisms.release_discrete_laplace(np.zeros(20_000, dtype=np.int64), 1, 5.0 / 1.0).values
     fourth = 2.0 * sum(k**4 * math.exp(-5.0 * k) for k in range(1, 50)) * math.tanh(2.5)
@@ -98,8 +98,8 @@ def test_the_best_known_mechanism_opens_the_library_whose_noise_is_nearest() -> 
         best = find_noise(Program.BEST, noise_kind, 1.0, delta)
         library = programs.choose_library(Program.BEST, noise_kind)
         assert find_noise(library, noise_kind, 1.0, delta) == best
-        scales = [find_noise(program, noise_kind, 1.0, delta).variance(1.0) for program in Program]
+        scales = [find_noise(program, noise_kind, 1.0, delta).compute_variance(1.0) for program in Program]
         if noise_kind is NoiseKind.LAPLACE:
-            assert best.variance(1.0) == min(scales)
+            assert best.compute_variance(1.0) == min(scales)
     text = programs.describe_program(Program.BEST, NoiseKind.LAPLACE, 1.0, None, is_of_counts=True)
     assert text == programs.describe_program(Program.OPENDP, NoiseKind.LAPLACE, 1.0, None, is_of_counts=True)

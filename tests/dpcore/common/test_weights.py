@@ -38,13 +38,13 @@ def smooth_user_weights(counts: list[int], h: float) -> list[float]:
 @given(COUNTS, TRADE_OFFS, st.floats(0, 1))
 def test_smooth_losses_by_definition(counts: list[int], trade_off: float, share: float) -> None:
     h = min(counts) + share * (max(counts) - min(counts))
-    total = weights.smooth_losses(ContributionHistogram.from_counts(counts), h).total(trade_off)
+    total = weights.compute_smooth_losses(ContributionHistogram.from_counts(counts), h).total(trade_off)
     assert total == pytest.approx(objective(smooth_user_weights(counts, h), counts, trade_off), rel=1e-12)
 
 
 @given(COUNTS, st.integers(1, 45))
 def test_capped_losses_by_definition(counts: list[int], cap: int) -> None:
-    losses = weights.capped_losses(ContributionHistogram.from_counts(counts), cap)
+    losses = weights.compute_capped_losses(ContributionHistogram.from_counts(counts), cap)
     rows = [1.0 / sum(min(cap, s) for s in counts)] * sum(min(cap, s) for s in counts)
     assert losses.squared_weights == pytest.approx(math.fsum(w * w for w in rows), rel=1e-12)
     assert losses.largest_weight == pytest.approx(cap * rows[0], rel=1e-12)
@@ -63,7 +63,7 @@ def test_smooth_optimum_against_cvxpy(seed: int) -> None:
     problem = cp.Problem(cp.Minimize(goal), [u >= 0, u <= t, cp.sum(u) == 1])
     tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11)
     problem.solve(solver=cp.CLARABEL, **tight)
-    best = weights.best_smooth(ContributionHistogram.from_counts(counts), trade_off)
+    best = weights.find_best_smooth(ContributionHistogram.from_counts(counts), trade_off)
     assert float(best.losses.total(trade_off)) == pytest.approx(problem.value, rel=1e-6)
     result = np.array(smooth_user_weights(counts.tolist(), best.bound))
     np.testing.assert_allclose(result, u.value, atol=2e-4 * result.max())
@@ -72,7 +72,7 @@ def test_smooth_optimum_against_cvxpy(seed: int) -> None:
 @given(COUNTS, TRADE_OFFS)
 def test_best_cap_against_every_cap(counts: list[int], trade_off: float) -> None:
     h = ContributionHistogram.from_counts(counts)
-    best = weights.best_cap(h, trade_off)
+    best = weights.find_best_cap(h, trade_off)
     totals = {}
     for cap in range(min(counts), max(counts) + 1):
         kept = sum(min(cap, s) for s in counts)
@@ -85,7 +85,7 @@ def test_best_cap_against_every_cap(counts: list[int], trade_off: float) -> None
 
 @given(COUNTS, TRADE_OFFS)
 def test_no_threshold_on_a_fine_grid_is_better(counts: list[int], trade_off: float) -> None:
-    best = weights.best_smooth(ContributionHistogram.from_counts(counts), trade_off)
+    best = weights.find_best_smooth(ContributionHistogram.from_counts(counts), trade_off)
     assert min(counts) <= best.bound <= max(counts)
     value = best.losses.total(trade_off)
     for h in np.linspace(min(counts), max(counts), 120):
@@ -99,73 +99,73 @@ def test_no_other_weights_are_better(counts: list[int], trade_off: float, data: 
         st.lists(st.floats(0, 1), min_size=len(counts), max_size=len(counts)).filter(lambda w: sum(w) > 0.01)
     )
     other = [w / math.fsum(raw) for w in raw]
-    best = weights.best_smooth(ContributionHistogram.from_counts(counts), trade_off)
+    best = weights.find_best_smooth(ContributionHistogram.from_counts(counts), trade_off)
     assert best.certificate.lower_bound <= objective(other, counts, trade_off) * (1 + 1e-12)
 
 
 @given(HUGE, st.floats(-30, 199))
 def test_certificates_hold_at_any_scale(h: ContributionHistogram, exponent: float) -> None:
     trade_off = 10.0**exponent
-    assert abs(weights.best_smooth(h, trade_off).certificate.relative_gap) <= 1e-9
-    assert weights.best_cap(h, trade_off).certificate.relative_gap <= weights.CAP_TOLERANCE * (1 + 1e-9)
+    assert abs(weights.find_best_smooth(h, trade_off).certificate.relative_gap) <= 1e-9
+    assert weights.find_best_cap(h, trade_off).certificate.relative_gap <= weights.CAP_TOLERANCE * (1 + 1e-9)
 
 
 def test_certificate_where_the_root_is_one_rounding_below_the_largest_size() -> None:
     # A q / (A I + 1) rounds to just below s_m here; the dual bound at that root alone is worth nothing.
     h = ContributionHistogram(sizes=[2051, 8475, 9563, 45974], users=[798486, 364738645, 93, 8461571811])
-    assert weights.best_smooth(h, 2.3e45).certificate.relative_gap <= 1e-12
+    assert weights.find_best_smooth(h, 2.3e45).certificate.relative_gap <= 1e-12
 
 
 @given(COUNTS, TRADE_OFFS, TRADE_OFFS)
 def test_more_weight_on_sampling_never_lowers_a_bound(counts: list[int], one: float, other: float) -> None:
     h = ContributionHistogram.from_counts(counts)
     low, high = sorted((one, other))
-    assert weights.smooth_root(h, low) <= weights.smooth_root(h, high) * (1 + 1e-12)
+    assert weights.find_smooth_root(h, low) <= weights.find_smooth_root(h, high) * (1 + 1e-12)
     assume(high > low * (1 + 1e-9))
-    assert weights.best_cap(h, low).bound <= weights.best_cap(h, high).bound
+    assert weights.find_best_cap(h, low).bound <= weights.find_best_cap(h, high).bound
 
 
 @given(COUNTS, st.floats(-3, 3).map(lambda x: 10.0**x), st.floats(0, 50))
 def test_the_dual_bound_holds_at_any_h(counts: list[int], trade_off: float, h: float) -> None:
     histogram = ContributionHistogram.from_counts(counts)
-    value = float(weights.best_smooth(histogram, trade_off).losses.total(trade_off))
-    assert weights.lower_bound(histogram, trade_off, h) <= value * (1 + 1e-12)
+    value = float(weights.find_best_smooth(histogram, trade_off).losses.total(trade_off))
+    assert weights.compute_lower_bound(histogram, trade_off, h) <= value * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 2.0])
 def test_a_wrong_root_is_not_proved(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
     h = ContributionHistogram(sizes=[1, 3, 10, 40], users=[200, 50, 20, 5])
-    right = weights.smooth_root(h, 0.1)
+    right = weights.find_smooth_root(h, 0.1)
     assert 1 < right * 0.5 < right * 2 < 40  # not clamped, so every factor is a wrong answer
-    monkeypatch.setattr(weights, "smooth_root", lambda *_: right * factor)
-    assert weights.best_smooth(h, 0.1).certificate.relative_gap > 1e-4
+    monkeypatch.setattr(weights, "find_smooth_root", lambda *_: right * factor)
+    assert weights.find_best_smooth(h, 0.1).certificate.relative_gap > 1e-4
 
 
 @pytest.mark.parametrize("steps", [-3, -1, 1, 3])
 def test_a_wrong_cap_is_not_proved(steps: int) -> None:
     # Interval bounds reach down to the best cap, whatever value is to be proved.
     h = ContributionHistogram(sizes=[1, 3, 10, 40], users=[200, 50, 20, 5])
-    best = weights.best_cap(h, 1.0)
-    wrong = float(weights.capped_losses(h, best.bound + steps).total(1.0))
+    best = weights.find_best_cap(h, 1.0)
+    wrong = float(weights.compute_capped_losses(h, best.bound + steps).total(1.0))
     right = float(best.losses.total(1.0))
-    bound = weights.cap_lower_bound(h, 1.0, wrong)
+    bound = weights.compute_cap_lower_bound(h, 1.0, wrong)
     assert wrong > right * (1 + 1e-5)
     assert bound <= right < wrong * (1 - weights.CAP_TOLERANCE)
 
 
 def test_an_impossible_bound_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     h = ContributionHistogram(sizes=[1, 3], users=[5, 5])
-    truth = weights.lower_bound
-    monkeypatch.setattr(weights, "lower_bound", lambda *a: truth(*a) * 1.001)
+    truth = weights.compute_lower_bound
+    monkeypatch.setattr(weights, "compute_lower_bound", lambda *a: truth(*a) * 1.001)
     with pytest.raises(CertificateError):
-        weights.best_smooth(h, 1.0)
-    cap_truth = weights.cap_lower_bound
-    monkeypatch.setattr(weights, "cap_lower_bound", lambda *a: cap_truth(*a) * 1.001)
+        weights.find_best_smooth(h, 1.0)
+    cap_truth = weights.compute_cap_lower_bound
+    monkeypatch.setattr(weights, "compute_cap_lower_bound", lambda *a: cap_truth(*a) * 1.001)
     with pytest.raises(CertificateError):
-        weights.best_cap(h, 1.0)
+        weights.find_best_cap(h, 1.0)
 
 
-@pytest.mark.parametrize("find", [weights.best_smooth, weights.best_cap])
+@pytest.mark.parametrize("find", [weights.find_best_smooth, weights.find_best_cap])
 def test_named_cases(find: Callable[[ContributionHistogram, float], weights.Optimum]) -> None:
     several = ContributionHistogram(sizes=[2, 3, 10], users=[4, 5, 1])
     assert find(several, 0.0).bound == 2
@@ -183,7 +183,7 @@ def test_named_cases(find: Callable[[ContributionHistogram, float], weights.Opti
 
 
 def test_a_small_trade_off_is_clamped() -> None:
-    best = weights.best_smooth(ContributionHistogram(sizes=[5, 6], users=[10, 10]), 1e-3)
+    best = weights.find_best_smooth(ContributionHistogram(sizes=[5, 6], users=[10, 10]), 1e-3)
     assert best.bound == 5
     assert "every user weighs the same" in best.stop_reason
     assert best.certificate.relative_gap == pytest.approx(0, abs=1e-9)
@@ -192,7 +192,7 @@ def test_a_small_trade_off_is_clamped() -> None:
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, 1e201, None, "1"])
 def test_refused_trade_offs(bad: float) -> None:
     h = ContributionHistogram(sizes=[1], users=[1])
-    for find in (weights.best_smooth, weights.best_cap):
+    for find in (weights.find_best_smooth, weights.find_best_cap):
         with pytest.raises(InvalidInput, match="Trade_off"):
             find(h, bad)
 

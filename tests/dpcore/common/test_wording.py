@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.common import wording
+from dpcore.common.wording import (
+    describe_change,
+    format_count,
+    format_digits,
+    format_entered,
+    format_number,
+    format_percent,
+)
 
 
 def no_break(text):
@@ -31,12 +38,12 @@ def no_break(text):
     ],
 )
 def test_number(value, text):
-    assert wording.number(value) == text
+    assert format_number(value) == text
 
 
 @given(st.floats(1e-300, 1e300), st.sampled_from([1.0, -1.0]))
 def test_a_number_in_a_sentence_is_right_to_three_digits(size, sign):
-    text = wording.number(sign * size)
+    text = format_number(sign * size)
     assert float(text.replace(",", "").replace("−", "-")) == pytest.approx(sign * size, rel=5.001e-3)
 
 
@@ -53,22 +60,22 @@ def test_a_number_in_a_sentence_is_right_to_three_digits(size, sign):
     ],
 )
 def test_percent(share, text):
-    assert wording.percent(share) == no_break(text)
+    assert format_percent(share) == no_break(text)
 
 
 @given(st.floats(0.0, 1.0, exclude_min=True, exclude_max=True))
 def test_a_part_is_neither_nothing_nor_the_whole(share):
-    assert wording.percent(share) != no_break("0 %")
+    assert format_percent(share) != no_break("0 %")
     if share < 1.0 - 1e-10:
-        assert wording.percent(share) not in (no_break("100 %"), no_break("100.00 %"))
+        assert format_percent(share) not in (no_break("100 %"), no_break("100.00 %"))
 
 
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 rows"), (1, "1 row"), (2, "2 rows"), (1_234, "1,234 rows"), (1.5, "1.50 rows")]
 )
 def test_counted(count, text):
-    assert wording.counted(count, "row") == text
-    assert wording.counted(3, "entry", "entries") == "3 entries"
+    assert format_count(count, "row") == text
+    assert format_count(3, "entry", "entries") == "3 entries"
 
 
 @pytest.mark.parametrize(
@@ -84,21 +91,21 @@ def test_counted(count, text):
     ],
 )
 def test_what_was_entered_keeps_its_digits(value, digits, entered):
-    assert wording.digits(value) == digits
-    assert wording.entered(value) == entered
+    assert format_digits(value) == digits
+    assert format_entered(value) == entered
 
 
 @given(st.floats(1e-6, 1e3))
 def test_an_entered_epsilon_is_never_rounded_down(epsilon):
-    number_shown = float(wording.digits(epsilon))
+    number_shown = float(format_digits(epsilon))
     assert abs(number_shown - epsilon) <= 2.0 * math.ulp(epsilon)
-    assert float(wording.entered(epsilon).replace(",", "")) == number_shown
+    assert float(format_entered(epsilon).replace(",", "")) == number_shown
 
 
 @given(st.integers(1, 10**15 - 1), st.integers(0, 12))
 def test_up_to_fifteen_digits_come_out_as_they_were_typed(number, decimals):
     typed = Decimal(number).scaleb(-decimals)
-    assert Decimal(wording.digits(float(typed))) == typed
+    assert Decimal(format_digits(float(typed))) == typed
 
 
 @pytest.mark.parametrize(
@@ -113,4 +120,4 @@ def test_up_to_fifteen_digits_come_out_as_they_were_typed(number, decimals):
     ],
 )
 def test_change(value, reference, text):
-    assert wording.change(value, reference) == no_break(text)
+    assert describe_change(value, reference) == no_break(text)

@@ -278,7 +278,9 @@ def test_a_script_reads_the_file_again(counted, monkeypatch):
     dataset, code, names = to_dataset(counted), script.CodeBuilder(), {}
     monkeypatch.chdir(counted.parent)
     for public_only in (False, True):
-        cell_code = script.write_dataset_cell(code, script.Source(dataset, needs_rows=True), public_only)
+        cell_code = script.write_dataset_cell(
+            code, script.ScriptSource(dataset, needs_rows=True), public_only
+        )
         assert "'values.json'" in cell_code
         exec("\n".join([*code.list_import_lines(), cell_code]), names)
         assert names["data"] == dataset

@@ -353,7 +353,7 @@ def test_bad_values_are_named_three_times_and_counted(put):
     roles = replace(ROLES, value="v", task=None)
     starts = (
         "Line 4, column v: the cell is blank; also line 7.", "Line 5, column v: no number up to ±1e100 (NaN).",
-        "Line 3, column v: text where a number must stand; also line 8 and line 9; 4 in all.",
+        "Line 3, column v: text where a number must stand; also line 8 and line 9; 4 rows in all.",
         "Line 6, column v: a negative number (-2.5).",
     )  # fmt: skip
     # Where rows are counted a negative value is one like others.
@@ -361,6 +361,14 @@ def test_bad_values_are_named_three_times_and_counted(put):
         sentences_found = sentences(path, replace(roles, contribution=contribution))
         for item, start in zip(sentences_found, wrong, strict=True):
             assert item.startswith(start)
+
+
+def test_users_whose_names_hold_nul_bytes_are_counted_as_users(parquet):
+    path = parquet(user_id=["u\0a", "u\0a", "u\0b", "u\0c", "u\0d"], amount=[1, 2, 3, 4, 5])
+    (sentence,) = sentences(path, replace(ROLES, task=None))
+    # Five rows of four users.
+    assert sentence.startswith("Row 1, column user_id: there is a NUL byte")
+    assert "; also row 2 and row 3; 4 users in all." in sentence
 
 
 # Ids that say so: they may stand in no message, no note and no data set, whatever is wrong.

@@ -27,8 +27,8 @@ def test_sums_are_those_of_the_single_users(totals, bound):
     assert amounts.total == pytest.approx(math.fsum(totals), rel=1e-12)
     assert amounts.largest == max(totals)
     excess = math.fsum(max(x - bound, 0.0) for x in totals)
-    assert float(amounts.excess(bound)) == pytest.approx(excess, rel=1e-9, abs=1e-9 * max(totals))
-    assert float(amounts.users_above(bound)) == sum(x > bound for x in totals)
+    assert float(amounts.sum_excess(bound)) == pytest.approx(excess, rel=1e-9, abs=1e-9 * max(totals))
+    assert float(amounts.count_users_above(bound)) == sum(x > bound for x in totals)
 
 
 @given(totals_lists)
@@ -40,12 +40,12 @@ def test_ranks_and_quantiles_are_order_statistics(totals):
     assert amounts.find_total_at_rank(len(totals) + 1) == 0.0
     for share in (0.0, 0.25, 0.5, 0.95, 1.0):
         fits = [x for x in totals if sum(y <= x for y in totals) >= share * len(totals) * (1 - 1e-12)]
-        assert amounts.quantile(share) == min(fits)
+        assert amounts.find_quantile(share) == min(fits)
 
 
 def test_quantile_does_not_stumble_over_rounding():
     # 0.07 * 100 is 7.000000000000001: the 7th of 1..100 is meant, not the 8th.
-    assert Amounts.from_totals(np.arange(1.0, 101.0)).quantile(0.07) == 7.0
+    assert Amounts.from_totals(np.arange(1.0, 101.0)).find_quantile(0.07) == 7.0
 
 
 def test_every_way_in_leads_to_the_same():
@@ -130,7 +130,12 @@ def test_what_a_bound_cuts_keeps_its_digits(below, at, users):
     amounts = Amounts(values, [users] * len(values))
     histogram = ContributionHistogram([v - 2**52 + 10**12 - 40 for v in values], [users] * len(values))
     exact = Fraction(sum(max(v - bound, 0) for v in values) * users)
-    for excess_found in (amounts.excess(float(bound)), histogram.excess(float(bound - 2**52 + 10**12 - 40))):
+    for excess_found in (
+        amounts.sum_excess(float(bound)),
+        histogram.sum_excess(float(bound - 2**52 + 10**12 - 40)),
+    ):
         assert abs(Fraction(float(excess_found)) - exact) <= exact * Fraction(1, 10**14)
     above = sum(v - 2**52 + 10**12 - 40 for v in values if v > bound) * users
-    assert float(histogram.rows_above(float(bound - 2**52 + 10**12 - 40))) == pytest.approx(above, rel=1e-14)
+    assert float(histogram.count_rows_above(float(bound - 2**52 + 10**12 - 40))) == pytest.approx(
+        above, rel=1e-14
+    )

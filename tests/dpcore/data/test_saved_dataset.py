@@ -167,7 +167,9 @@ def test_further_columns_come_back_and_only_those_of_the_table() -> None:
     assert smaller.left_out_phrases == (f"{data.name}: column days",)
     assert read_back(smaller.dataset_json)[0].value_columns == ("price", "tax")
     # A column of other data, with another label, or with columns of its own is refused.
-    public = saved_dataset.to_json(replace(data, disclosure=Disclosure.PUBLIC, further=())).dataset_json
+    public = saved_dataset.to_json(
+        replace(data, disclosure=Disclosure.PUBLIC, further_datasets=())
+    ).dataset_json
     for further in ([public], [saved.dataset_json], [saved.dataset_json["further"][1]]):
         back, problems = read_back(saved.dataset_json | {"further": further})
         assert back is None

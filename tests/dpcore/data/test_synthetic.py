@@ -61,7 +61,7 @@ def users_of_each_size(h: ContributionHistogram, most: int) -> npt.NDArray[np.in
     ("alpha", "num_users", "most"), [(1.5, 100_000, 200), (2.0, 3_000, 1_000_000), (0.5, 50_000, 40)]
 )
 def test_zipf_sizes_follow_the_law(alpha: float, num_users: int, most: int) -> None:
-    h = ZipfSizes(alpha, num_users, most, seed=11).histogram()
+    h = ZipfSizes(alpha, num_users, most, seed=11).build_histogram()
     assert h.num_users == num_users
     assert h.max_size <= most
     head = min(most, 2_000)
@@ -75,7 +75,7 @@ def test_zipf_sizes_follow_the_law(alpha: float, num_users: int, most: int) -> N
 def test_zipf_sizes_of_very_many_users_are_near_their_expectation() -> None:
     # 1e12 users: each size's count is binomial, so within 7 standard deviations (p < 1e-11 for each of 50).
     alpha, m, most = 3.0, 10**12, 50
-    h = ZipfSizes(alpha, m, most, seed=3).histogram()
+    h = ZipfSizes(alpha, m, most, seed=3).build_histogram()
     share = np.arange(1, most + 1) ** -alpha
     share /= share.sum()
     assert h.num_users == m
@@ -84,14 +84,14 @@ def test_zipf_sizes_of_very_many_users_are_near_their_expectation() -> None:
 
 
 def test_zipf_chi_squared_can_fail() -> None:
-    h = ZipfSizes(1.5, 100_000, 200, seed=11).histogram()
+    h = ZipfSizes(1.5, 100_000, 200, seed=11).build_histogram()
     wrong = np.arange(1, 201) ** -1.55
     assert chi_squared(users_of_each_size(h, 200), wrong / wrong.sum()) < LEVEL
 
 
 @pytest.mark.parametrize(("alpha", "num_rows"), [(0.25, 50_000), (1.0, 20_000), (10.0, 5_000)])
 def test_participation_totals(alpha: float, num_rows: int) -> None:
-    h = PowerLawParticipation(alpha, num_rows, seed=5).histogram()
+    h = PowerLawParticipation(alpha, num_rows, seed=5).build_histogram()
     assert h.num_rows == num_rows
 
 
@@ -100,7 +100,7 @@ def test_participation_gives_user_one_her_share_and_the_right_number_of_users() 
     # which at this n is beyond 50 standard deviations. And E[users] = sum_j 1 - (1 - p_j)^n.
     for alpha in (0.5, 1.0, 2.0):
         n = 100_000
-        h = PowerLawParticipation(alpha, n, seed=17).histogram()
+        h = PowerLawParticipation(alpha, n, seed=17).build_histogram()
         j = np.arange(1, 3_000_001, dtype=float)
         p = j ** -(1 + alpha)
         beyond = j[-1] ** -alpha / alpha  # integral of the tail, where each p_j n << 1
@@ -116,7 +116,7 @@ def test_participation_follows_the_law_user_by_user() -> None:
     # With alpha = 4 the first users' shares lie far apart (1, 1/32, 1/243, 1/1024 ...), so that the heaviest
     # sizes in order are the users 1, 2, 3, 4 themselves.
     n = 1_000_000
-    h = PowerLawParticipation(4.0, n, seed=23).histogram()
+    h = PowerLawParticipation(4.0, n, seed=23).build_histogram()
     top = np.repeat(h.sizes[::-1], h.users[::-1])[:4]
     law = np.arange(1, 100_000, dtype=float) ** -5
     law /= law.sum()
@@ -127,7 +127,7 @@ def test_participation_follows_the_law_user_by_user() -> None:
     ("mean", "sigma", "num_users"), [(2.0, 1.0, 200_000), (-1.0, 2.0, 50_000), (12.0, 0.5, 50_000)]
 )
 def test_log_normal_quantiles(mean: float, sigma: float, num_users: int) -> None:
-    h = LogNormalSizes(mean, sigma, num_users, seed=7).histogram()
+    h = LogNormalSizes(mean, sigma, num_users, seed=7).build_histogram()
     assert h.num_users == num_users
     # P(size <= s) = P(exp(N) < s + 1/2) for s >= 1. Dvoretzky, Kiefer and Wolfowitz (Massart's constant):
     # P(sup |F_m - F| > t) <= 2 exp(-2 m t^2).
@@ -140,9 +140,11 @@ def test_log_normal_quantiles(mean: float, sigma: float, num_users: int) -> None
 
 
 def test_log_normal_chunks_add_up() -> None:
-    h = LogNormalSizes(0.0, 0.5, 2_500_000, seed=1).histogram()
+    h = LogNormalSizes(0.0, 0.5, 2_500_000, seed=1).build_histogram()
     assert h.num_users == 2_500_000
-    assert LogNormalSizes(2.0, 0.0, 10, seed=1).histogram() == ContributionHistogram([7], [10])  # e^2 = 7.39
+    assert LogNormalSizes(2.0, 0.0, 10, seed=1).build_histogram() == ContributionHistogram(
+        [7], [10]
+    )  # e^2 = 7.39
 
 
 @pytest.mark.parametrize(("mean", "sigma"), [(3.0, 2.0), (8.0, 1.0), (12.0, 1.0), (-2.4, 5.0)])
@@ -150,7 +152,7 @@ def test_log_normal_sizes_that_are_expected_are_drawn(mean: float, sigma: float)
     # How many sizes are met is a sum of indicators that are negatively correlated: its variance is at most its mean.
     generator = LogNormalSizes(mean, sigma, 300_000, seed=3)
     expected = generator._estimate_distinct_sizes()
-    num_drawn = generator.histogram().sizes.size
+    num_drawn = generator.build_histogram().sizes.size
     # Sizes below 1 are 1, and few sizes are rounded away from where the density is: less than one in a hundred.
     assert abs(num_drawn - expected) < 6.0 * math.sqrt(expected) + 0.01 * expected
 
@@ -172,7 +174,7 @@ def test_numbers_are_tallied_as_numpy_does() -> None:
 
 
 def test_two_groups() -> None:
-    assert TwoGroups(5, 1, 2, 7).histogram() == ContributionHistogram.from_counts([1] * 5 + [7] * 2)
+    assert TwoGroups(5, 1, 2, 7).build_histogram() == ContributionHistogram.from_counts([1] * 5 + [7] * 2)
     assert "Heavy users: 3, Rows of a heavy user: 1,000" in TwoGroups(1, 2, 3, 1000).sentence
 
 
@@ -180,17 +182,17 @@ def test_two_groups() -> None:
 def test_equal_parameters_give_equal_digests(generator: Generator) -> None:
     repeated = dataclasses.replace(generator)
     assert repeated == generator
-    assert repeated.histogram().digest == generator.histogram().digest
+    assert repeated.build_histogram().digest == generator.build_histogram().digest
     if hasattr(generator, "seed"):
         other = dataclasses.replace(generator, seed=2)
-        assert other.histogram().digest != generator.histogram().digest
+        assert other.build_histogram().digest != generator.build_histogram().digest
 
 
 @pytest.mark.parametrize("generator", EXAMPLES, ids=lambda g: g.key)
 def test_dataset_is_public_and_says_its_parameters(generator: Generator) -> None:
     data = generate_dataset(generator)
     assert data.disclosure is Disclosure.PUBLIC
-    assert data.histogram == generator.histogram()
+    assert data.histogram == generator.build_histogram()
     assert data.source == generator.sentence
     assert data.source.endswith(".")
     for field in dataclasses.fields(generator):

@@ -29,15 +29,15 @@ def brute_limit(p: float, t: float) -> float:
 @pytest.mark.parametrize("p", [0.05, 0.2, 1 / 3, 0.4, 0.456, 0.5, 0.7, 0.95])
 @pytest.mark.parametrize("t", [0.02, 0.2, 0.44, 0.6, 0.9, 3.0])
 def test_whole_cap_limit_is_that_of_brute_force(p: float, t: float) -> None:
-    assert float(compute_integer_cap_limit(p, t).ratio) == pytest.approx(brute_limit(p, t), rel=1e-6)
+    assert float(compute_integer_cap_limit(p, t).ratios) == pytest.approx(brute_limit(p, t), rel=1e-6)
 
 
 def test_the_issue_values_at_the_papers_noise() -> None:
     limits = compute_integer_cap_limit([0.5, 0.4])
-    assert limits.ratio == pytest.approx([1.5, 25 / 16], rel=1e-14)
+    assert limits.ratios == pytest.approx([1.5, 25 / 16], rel=1e-14)
     assert limits.best_caps.tolist() == [1.0, 2.0]
     shares = np.linspace(0.0, 1.0, 10001)
-    curve = compute_integer_cap_limit(shares).ratio
+    curve = compute_integer_cap_limit(shares).ratios
     assert curve.max() == pytest.approx(25 / 16, rel=1e-12)
     assert shares[curve.argmax()] == pytest.approx(0.4)
     assert curve[[0, -1]] == pytest.approx([1.0, 1.0])
@@ -49,7 +49,7 @@ def test_fine_cap_limit_is_a_minimum_over_real_caps(p: float) -> None:
     x = np.geomspace(1.0, 1e9, 400001)
     smallest = (1.0 / (p + q * x) + q * (x / (p + q * x)) ** 2).min()
     limit = compute_real_cap_limit(p)
-    assert float(limit.ratio) == pytest.approx(smallest, rel=1e-8)
+    assert float(limit.ratios) == pytest.approx(smallest, rel=1e-8)
     if np.isfinite(limit.best_caps):
         cap = float(limit.best_caps)
         assert 1.0 / (p + q * cap) + q * (cap / (p + q * cap)) ** 2 == pytest.approx(smallest, rel=1e-8)
@@ -57,7 +57,7 @@ def test_fine_cap_limit_is_a_minimum_over_real_caps(p: float) -> None:
 
 def test_fine_cap_limit_has_no_jumps_and_its_largest_at_two_fifths() -> None:
     shares = np.linspace(0.0, 1.0, 10001)
-    curve = compute_real_cap_limit(shares).ratio
+    curve = compute_real_cap_limit(shares).ratios
     assert np.abs(np.diff(curve)).max() < 3e-4
     assert (curve.max(), shares[curve.argmax()]) == pytest.approx((25 / 16, 0.4))
 
@@ -66,7 +66,7 @@ def test_fine_cap_limit_has_no_jumps_and_its_largest_at_two_fifths() -> None:
 def test_integer_instances_approach_the_whole_cap_limit_from_below(light: int, heavy: int) -> None:
     sizes = [2, 3, 4, 6, 10, 30, 100, 10**3, 10**4, 10**6, 10**9]
     ratios = [compare(build_two_group_problem(light, heavy, r)).ratio for r in sizes]
-    limit = float(compute_integer_cap_limit(light / (light + heavy)).ratio)
+    limit = float(compute_integer_cap_limit(light / (light + heavy)).ratios)
     assert np.all(np.diff(ratios) >= -1e-12)
     assert ratios[-1] == pytest.approx(limit, rel=1e-6)
     assert ratios[-1] <= limit * (1.0 + 1e-12)
@@ -74,7 +74,7 @@ def test_integer_instances_approach_the_whole_cap_limit_from_below(light: int, h
 
 @pytest.mark.parametrize(("light", "heavy"), [(1, 4), (3, 7), (2, 3), (9, 11), (7, 3)])
 def test_integer_instances_approach_the_fine_cap_limit(light: int, heavy: int) -> None:
-    limit = float(compute_real_cap_limit(light / (light + heavy)).ratio)
+    limit = float(compute_real_cap_limit(light / (light + heavy)).ratios)
     problem = build_two_group_problem(light, heavy, heavy_size=10**11, light_size=10**5)
     assert compare(problem).ratio == pytest.approx(limit, rel=1e-4)
 
@@ -107,14 +107,14 @@ def test_the_supremum_to_the_printed_digits_and_its_defining_equations() -> None
     assert caps[1] == pytest.approx(caps[2], rel=1e-12)
     assert caps[1] == pytest.approx(top.ratio, rel=1e-12)
     assert min(caps[0], caps[3]) > top.ratio * 1.001
-    assert float(compute_integer_cap_limit(p, t).ratio) == pytest.approx(top.ratio, rel=1e-12)
+    assert float(compute_integer_cap_limit(p, t).ratios) == pytest.approx(top.ratio, rel=1e-12)
 
 
 @pytest.mark.long
 def test_no_point_of_a_fine_grid_exceeds_the_supremum() -> None:
     p = np.linspace(0.0, 1.0, 1001)[:, None]
     t = np.geomspace(1e-3, 30.0, 2001)[None, :]
-    limit = compute_integer_cap_limit(p, t).ratio
+    limit = compute_integer_cap_limit(p, t).ratios
     assert limit.max() <= compute_supremum().ratio
     assert limit.min() >= 1.0 - 1e-12
     # docs/gap.md, case t >= q: the largest there is that of (3 - q) / (3 - 4 q + 2 q^2 + q^3).
@@ -166,19 +166,19 @@ def test_bad_input_is_refused_in_words() -> None:
 def test_worst_noise_is_that_of_a_fine_grid(p: float) -> None:
     worst = find_worst_noise(p)
     grid = np.geomspace(1e-4, 50.0, 100_001)
-    on_grid = compute_integer_cap_limit(p, grid).ratio.max()
+    on_grid = compute_integer_cap_limit(p, grid).ratios.max()
     # The ratio changes by less than its argument's relative step, 1.3e-4, and no grid point may beat the worst.
-    assert -1e-7 < float(worst.ratio) - on_grid < 2e-4
-    assert float(compute_integer_cap_limit(p, float(worst.noise_per_user)).ratio) == pytest.approx(
-        float(worst.ratio)
+    assert -1e-7 < float(worst.ratios) - on_grid < 2e-4
+    assert float(compute_integer_cap_limit(p, float(worst.noise_per_user)).ratios) == pytest.approx(
+        float(worst.ratios)
     )
 
 
 def test_worst_noise_peaks_at_the_supremum() -> None:
     best = compute_supremum()
     worst = find_worst_noise(best.light_share)
-    assert float(worst.ratio) == pytest.approx(best.ratio, rel=1e-12)
+    assert float(worst.ratios) == pytest.approx(best.ratio, rel=1e-12)
     assert float(worst.noise_per_user) == pytest.approx(best.noise_per_user)
-    assert find_worst_noise(np.linspace(0.001, 0.999, 999)).ratio.max() < best.ratio
+    assert find_worst_noise(np.linspace(0.001, 0.999, 999)).ratios.max() < best.ratio
     with pytest.raises(InvalidInput, match=r"(?i)strictly between"):
         find_worst_noise([0.5, 1.0])

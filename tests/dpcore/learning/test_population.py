@@ -30,7 +30,7 @@ def test_tails_against_direct_sums(alpha: float) -> None:
     shares = p / total.mean()
     for tau_0 in (1e-3, 0.013, 0.2, 0.99):
         above = int((shares > tau_0).sum())
-        assert int(law.users_above(tau_0)) == above
+        assert int(law.count_users_above(tau_0)) == above
         assert float(law.compute_uncapped_mass(tau_0)) == pytest.approx(
             float(law.compute_tail_mass(above)), rel=1e-12
         )
@@ -41,8 +41,10 @@ def test_tails_against_direct_sums(alpha: float) -> None:
 def test_a_share_of_exactly_one_user_is_not_above_itself() -> None:
     law = PowerLaw(0.7)
     users = np.array([1.0, 2.0, 3.0, 10.0, 500.0, 12345.0])
-    assert law.users_above(law.compute_probabilities(users)) == pytest.approx(users - 1.0, abs=0.0)
-    assert law.users_above(law.compute_probabilities(users) * (1 - 1e-12)) == pytest.approx(users, abs=0.0)
+    assert law.count_users_above(law.compute_probabilities(users)) == pytest.approx(users - 1.0, abs=0.0)
+    assert law.count_users_above(law.compute_probabilities(users) * (1 - 1e-12)) == pytest.approx(
+        users, abs=0.0
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 2.5])

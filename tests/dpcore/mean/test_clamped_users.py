@@ -120,7 +120,7 @@ def test_no_threshold_is_better_than_the_certificate_says(has_private_counts: bo
         problem = ClampedUsersProblem(
             make_values(seed, 60, 40), float(10.0 ** (seed % 4 - 1)), has_private_counts
         )
-        best = clamped_users.best_joint(problem)
+        best = clamped_users.find_best_joint(problem)
         errors = [
             clamped_users.find_best_limit(problem, h).error_parts.error for h in np.geomspace(1.0, 45.0, 60)
         ]
@@ -145,8 +145,8 @@ def test_less_is_cut_than_from_clamped_rows() -> None:
         assert users.clamping <= float(cut_of_rows.clamping) + 1e-9
         largest = min(threshold, float(problem.sizes[-1]))
         assert users.noise * largest / threshold == pytest.approx(float(cut_of_rows.noise))
-        best_of_users = clamped_users.best_joint(problem)
-        best_of_rows = value_range.best_joint(ValueRangeProblem(values, epsilon))
+        best_of_users = clamped_users.find_best_joint(problem)
+        best_of_rows = value_range.find_best_joint(ValueRangeProblem(values, epsilon))
         assert best_of_users.certificate.lower_bound <= best_of_rows.error
 
 
@@ -155,10 +155,10 @@ def test_grouped_users_give_the_answer_of_all(monkeypatch: pytest.MonkeyPatch) -
     sizes = np.minimum(generator.geometric(0.3, 4000), 12)
     codes = np.repeat(np.arange(sizes.size), sizes)
     values = Values(codes, generator.standard_t(3, sizes.size)[codes] * 10.0 + 0.1 * sizes[codes])
-    exact = clamped_users.best_joint(ClampedUsersProblem(values, 2.0))
+    exact = clamped_users.find_best_joint(ClampedUsersProblem(values, 2.0))
     monkeypatch.setattr(clamped_users, "MAX_USER_POINTS", 600)
     problem = ClampedUsersProblem(values, 2.0)
-    grouped = clamped_users.best_joint(problem)
+    grouped = clamped_users.find_best_joint(problem)
     assert problem.points.sizes.size < 1000
     assert problem.points.num_users.sum() == sizes.size
     assert grouped.certificate.lower_bound <= exact.error_parts.error
@@ -193,7 +193,7 @@ def test_the_table_error_is_that_of_draws(has_private_counts: bool) -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidInput, match="same mean"):
-        clamped_users.best_joint(ClampedUsersProblem(Values([0, 0, 1], [1.0, 3.0, 2.0]), 1.0))
+        clamped_users.find_best_joint(ClampedUsersProblem(Values([0, 0, 1], [1.0, 3.0, 2.0]), 1.0))
     with pytest.raises(InvalidInput, match="Threshold"):
         clamped_users.find_best_limit(ClampedUsersProblem(make_values(0), 1.0), 0.5)
     with pytest.raises(InvalidInput, match=r"(?i)unit.noise.variance"):

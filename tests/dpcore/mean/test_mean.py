@@ -29,14 +29,14 @@ def test_smooth_variance(counts: list[int], eps: float, b: float, var: float, wh
     h = min(counts) + where * (max(counts) - min(counts))
     n = math.fsum(min(h, s) for s in counts)
     expected = var * math.fsum(s * (min(h, s) / (n * s)) ** 2 for s in counts) + 2 * (b * h / (eps * n)) ** 2
-    assert mean.smooth_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
+    assert mean.compute_smooth_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
 
 
 @given(COUNTS, EXPONENT, EXPONENT, EXPONENT, st.integers(1, 40))
 def test_capped_variance(counts: list[int], eps: float, b: float, var: float, h: int) -> None:
     n = sum(min(h, s) for s in counts)
     expected = var / n + 2 * (b * h / (eps * n)) ** 2
-    assert mean.capped_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
+    assert mean.compute_capped_variance(problem(counts, eps, b, var), h) == pytest.approx(expected, rel=1e-12)
 
 
 @given(COUNTS, EXPONENT, EXPONENT, st.one_of(st.just(0.0), EXPONENT))
@@ -47,7 +47,7 @@ def test_best_cap_and_caps_within_by_brute_force(counts: list[int], eps: float, 
     variances = [
         var / n + 2 * (b * h / (eps * n)) ** 2 for h in caps for n in [sum(min(h, s) for s in counts)]
     ]
-    best = mean.best_cap(p)
+    best = mean.find_best_cap(p)
     assert best.squared_error == pytest.approx(min(variances), rel=1e-12)
     for excess in (0.0, 0.05, 0.5):
         limit = min(variances) * (1 + excess) ** 2
@@ -77,7 +77,7 @@ def test_every_corner_is_proved(histogram: ContributionHistogram) -> None:
     for epsilon, b in itertools.product(10.0 ** np.arange(-6, 4), 10.0 ** np.arange(-9, 10, 3)):
         for variance in (0.0, b**2 / 4, 1e-9 * b**2, 1.0):
             p = MeanProblem(histogram, epsilon, b, variance)
-            smooth, cap = mean.best_smooth(p), mean.best_cap(p)
+            smooth, cap = mean.find_best_smooth(p), mean.find_best_cap(p)
             assert abs(smooth.certificate.relative_gap) <= 1e-9
             assert cap.certificate.relative_gap <= 1e-6 * (1 + 1e-9)
             assert 0 < smooth.squared_error <= cap.squared_error * (1 + 1e-12) < math.inf
@@ -167,7 +167,7 @@ def test_mean_squared_error_of_the_mechanism_is_the_stated_variance(epsilon: flo
     # Normal approximation for the mean of the squared errors at 99.99 %; values uniform, so sigma^2 = B^2/12.
     p = MeanProblem(SMALL, epsilon, b, b * b / 12)
     runs, chunk = 60_000, 10_000
-    smooth, cap = mean.best_smooth(p), mean.best_cap(p)
+    smooth, cap = mean.find_best_smooth(p), mean.find_best_cap(p)
     rows = np.repeat(np.repeat(SMALL.sizes, SMALL.users), np.repeat(SMALL.sizes, SMALL.users))
     weighted = mean.compute_row_weight(p, smooth.threshold, rows)
     for choice, weights_of in (

@@ -16,7 +16,7 @@ from dpcore.code import write
 from dpcore.common.programs import Program
 from dpcore.data import samples
 from tests.dpcore.code import audit
-from tests.dpcore.code.choices import run_program
+from tests.dpcore.code.specs import run_program
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
 SHOP = samples.load("shop-events")
@@ -37,7 +37,7 @@ def ask(program: str, **settings: Any) -> ss.Reply:
     return ss.mean_bound(SHOP, program=program, **{**defaults, **settings})
 
 
-@pytest.mark.long_but("0.3-noise0-Program.OPENDP", "0.3-noise0-Program.PYTHON")
+@pytest.mark.long_but("0.3-noise0-Program.PYTHON")
 @pytest.mark.parametrize("program", [Program.PYTHON, Program.OPENDP])
 @pytest.mark.parametrize("noise", [{}, GAUSSIAN])
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])

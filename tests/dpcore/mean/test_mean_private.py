@@ -141,7 +141,7 @@ def test_the_noise_of_a_program_is_that_of_its_two_sums(changes, p):
     assert on_rows * (b / 2.0) ** 2 == pytest.approx(on_sum, rel=1e-12)
     parameters = mean.MeanParameters(eps, 0.0, b, counts=mean.Counts.PRIVATE, **changes)
     problem = replace(parameters.build_problem(SKEWED), mean_above_lower=p * b)
-    kept = float(SKEWED.kept_rows(h))
+    kept = float(SKEWED.count_kept_rows(h))
     tolerance = 1.1e-3 if program is Program.PIPELINEDP else 1e-9
     assert float(mean.compute_capped_error(problem, h).privacy_variance) == pytest.approx(
         variance / kept**2, rel=tolerance
@@ -155,7 +155,7 @@ def test_no_cap_is_better_under_the_noise_of_a_program(changes):
     for counts in mean.Counts:
         parameters = mean.MeanParameters(1.0, 0.0, 5.0, counts=counts, **changes)
         problem = parameters.build_problem(SKEWED)
-        cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+        cap, smooth = mean.find_best_cap(problem), mean.find_best_smooth(problem)
         caps = mean.compute_capped_error(problem, np.arange(1.0, 201.0)).squared_error
         assert cap.max_contributions == int(np.argmin(caps)) + 1
         fine = mean.compute_smooth_error(problem, np.geomspace(1.0, 200.0, 20_001)).squared_error
@@ -188,15 +188,15 @@ def test_at_the_worst_mean_it_is_the_public_count_error():
     public = mean.MeanProblem(SKEWED, 1.0, 5.0, 1.5)
     private = problem_of(mean_above_lower=None)
     h = np.array([1.0, 2.5, 10.0, 200.0])
-    assert mean.smooth_variance(private, h) == pytest.approx(mean.smooth_variance(public, h))
-    assert mean.capped_variance(private, h) == pytest.approx(mean.capped_variance(public, h))
+    assert mean.compute_smooth_variance(private, h) == pytest.approx(mean.compute_smooth_variance(public, h))
+    assert mean.compute_capped_variance(private, h) == pytest.approx(mean.compute_capped_variance(public, h))
 
 
 @pytest.mark.parametrize("release", list(ReleasedSums))
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
 def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
     problem = problem_of(epsilon=epsilon, released_sums=release)
-    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+    cap, smooth = mean.find_best_cap(problem), mean.find_best_smooth(problem)
     caps = mean.compute_capped_error(problem, np.arange(1.0, 201.0)).squared_error
     assert cap.max_contributions == int(np.argmin(caps)) + 1
     assert cap.squared_error == pytest.approx(caps.min(), rel=1e-12)

@@ -87,7 +87,7 @@ def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_u
     low, high = find_interval_around(stretches, best.bound)
     assert low <= best.bound <= high
 
-    smooth = model.best_smooth()
+    smooth = model.find_best_smooth()
     smallest = min(len(rows) for rows in per_user)
     grid = np.linspace(smallest, largest_size, 801)
     on_grid = model.measure_smooth(grid).squared_error
@@ -120,7 +120,7 @@ def test_counts_only_weights_are_the_best_of_all_and_caps_are_enumerated(sizes, 
     model = CountsOnly(histogram, unit_noise, 1.7, rho)
     s = np.array(sizes, dtype=float)
     p, x = s / n, s / (1.0 + (s - 1.0) * rho)
-    best = model.best_smooth()
+    best = model.find_best_smooth()
     assert best.certificate.proves(1e-7)
     weights = np.minimum(best.bound, s) * 0 + WeightGrowth(
         *model.compute_coefficients(best.bound), rho
@@ -162,9 +162,9 @@ def test_cvxpy_finds_no_better_weights(rho, unit_noise):
     rng = np.random.default_rng(int(1000 * rho) + int(unit_noise))
     s = np.ceil(np.exp(rng.normal(1.0, 1.2, 40))).clip(1, 200)
     x, histogram = s / (1.0 + (s - 1.0) * rho), ContributionHistogram.from_counts(s)
-    table = CountsOnly(histogram, unit_noise, 2.0, rho).best_smooth().certificate.value
+    table = CountsOnly(histogram, unit_noise, 2.0, rho).find_best_smooth().certificate.value
     assert table == pytest.approx(solved((s / s.sum(), x, 2.0), unit_noise), rel=1e-6)
-    population = Population(histogram, unit_noise, 2.0, rho).best_smooth().certificate.value
+    population = Population(histogram, unit_noise, 2.0, rho).find_best_smooth().certificate.value
     assert population == pytest.approx(solved((np.zeros(40), x, 2.0), unit_noise), rel=1e-6)
 
 
@@ -212,7 +212,7 @@ def test_the_best_cap_for_a_population_is_that_of_the_enumeration(sizes, rho, un
     # One valley: what falls after it has risen does so by rounding alone.
     rises = np.flatnonzero(np.diff(want) > 1e-9 * want[:-1])
     assert not rises.size or np.all(np.diff(want[rises[0] :]) > -1e-9 * want[rises[0]])
-    smooth = model.best_smooth()
+    smooth = model.find_best_smooth()
     assert smooth.certificate.proves(1e-9)
     weights = WeightGrowth(*model.compute_coefficients(smooth.bound), rho).compute_user_weights(
         np.minimum(smooth.bound, s)
@@ -233,8 +233,8 @@ def test_one_user_and_equal_users_leave_nothing_to_choose():
             known_values(per_user, 1.0),
         ):
             assert model.cap_curve.minimise(is_integer=True).certificate.proves(1e-9)
-            assert model.best_smooth().certificate.proves(1e-9)
-        assert CountsOnly(histogram, 1.0, 1.0, 0.2).best_smooth().certificate.value == pytest.approx(
+            assert model.find_best_smooth().certificate.proves(1e-9)
+        assert CountsOnly(histogram, 1.0, 1.0, 0.2).find_best_smooth().certificate.value == pytest.approx(
             1 / len(sizes) ** 2
         )
 

@@ -134,20 +134,21 @@ def test_joint_range_and_bound_are_within_two_per_cent_of_all() -> None:
         users = np.repeat(np.arange(40), sizes)
         values = np.round(np.exp(generator.normal(2.0, 1.0, users.size) + 0.2 * np.log(sizes[users])), 2)
         problem = ValueRangeProblem(Values(users, values), float(np.exp(generator.uniform(-2.0, 3.0))))
-        solution = value_range.best_joint(problem)
+        solution = value_range.find_best_joint(problem)
         grid = np.unique(np.r_[np.geomspace(sizes.min(), sizes.max(), 40), sizes])
         smallest = min(value_range.find_best_range(problem, h).error for h in grid)
         assert solution.error <= 1.02 * smallest
         assert solution.certificate.lower_bound <= smallest
         assert solution.certificate.proves(0.0201)
-    stopped = value_range.best_joint(problem, should_stop=lambda: True)
+    stopped = value_range.find_best_joint(problem, should_stop=lambda: True)
     assert stopped.certificate.lower_bound <= solution.error <= stopped.error * 1.021
 
 
 def test_it_does_not_depend_on_unit_and_origin() -> None:
     sizes, users, values = table(6, max_users=40)
     original, rescaled = (
-        value_range.best_joint(ValueRangeProblem(Values(users, x), 1.0)) for x in (values, 1e3 * values - 5e5)
+        value_range.find_best_joint(ValueRangeProblem(Values(users, x), 1.0))
+        for x in (values, 1e3 * values - 5e5)
     )
     assert rescaled.error == pytest.approx(1e3 * original.error, rel=1e-6)
     assert rescaled.upper == pytest.approx(1e3 * original.upper - 5e5, rel=1e-6)
@@ -158,7 +159,7 @@ def test_it_does_not_depend_on_unit_and_origin() -> None:
 def test_on_the_shop_it_beats_the_range_of_the_values() -> None:
     values = samples.load("shop-events").values
     problem = ValueRangeProblem(values, 0.1)
-    solution = value_range.best_joint(problem)
+    solution = value_range.find_best_joint(problem)
     uppers = np.linspace(solution.lower + 1.0, 200.0, 100)
     over_upper = WeightedRows(problem, solution.threshold).compute_error_parts(solution.lower, uppers).error
     assert solution.error <= over_upper.min() * (1 + 1e-9)

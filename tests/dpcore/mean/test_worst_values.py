@@ -147,7 +147,7 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
                 lost.solve(solver=cp.CLARABEL)
                 error_at_weight = math.hypot(float(lost.value), math.sqrt(2.0) * value / epsilon)
                 assert error_at_weight >= found.error * (1.0 - 1e-6)
-            of_sum = total.best_bound(
+            of_sum = total.find_best_choice(
                 TotalProblem(Amounts.from_histogram(question.histogram), epsilon, measure=Measure.RMSE)
             )
             if of_sum.max_total * share.size >= sum(counts):  # The sum of all rows, bounded by T, over n.

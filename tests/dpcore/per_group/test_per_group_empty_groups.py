@@ -7,16 +7,16 @@ import pytest
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
-from dpcore.per_group.means import best_mean_pair
-from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.means import find_best_mean_pair
+from dpcore.per_group.pair_of_bounds import find_best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.passes import compute_parts_by_max_groups
 from dpcore.per_group.private_pair import pick_as_tuner
 from dpcore.per_group.problem import PerGroupProblem
-from dpcore.per_group.selection import SelectionProblem, best_selected_pair
+from dpcore.per_group.selection import SelectionProblem, find_best_selected_pair
 from dpcore.per_group.selection_rules import SelectionRule
-from dpcore.per_group.whole_vector import best_cap, best_radial
+from dpcore.per_group.whole_vector import find_best_cap, find_best_radial
 
 EMPTY = 9
 
@@ -63,15 +63,15 @@ def test_where_empty_groups_stand_in_the_list_changes_no_answer(
         floor = None if objective in (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE) else 4.0
         one, other = problems(epsilon=2.0, statistic=statistic, objective=objective, floor=floor, **noise)
         assert one.error_of_nothing == pytest.approx(other.error_of_nothing, rel=1e-12)
-        found, same = best_pair(one), best_pair(other)
+        found, same = find_best_pair(one), find_best_pair(other)
         assert found.error == pytest.approx(same.error, rel=2e-6)
         assert found.certificate.lower_bound == pytest.approx(same.certificate.lower_bound, rel=2e-6)
         np.testing.assert_allclose(
             compute_parts_by_max_groups(one, 2.0)[0], compute_parts_by_max_groups(other, 2.0)[0], rtol=1e-12
         )
         if statistic is not Statistic.SIGNED_SUM:
-            assert best_cap(one).error == pytest.approx(best_cap(other).error, rel=2e-3)
-            assert best_radial(one).error == pytest.approx(best_radial(other).error, rel=1e-9)
+            assert find_best_cap(one).error == pytest.approx(find_best_cap(other).error, rel=2e-3)
+            assert find_best_radial(one).error == pytest.approx(find_best_radial(other).error, rel=1e-9)
             assert pick_as_tuner(one) == pick_as_tuner(other)
 
 
@@ -80,12 +80,12 @@ def test_means_and_selected_groups_do_not_see_empty_groups_either() -> None:
     for objective in (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE):
         asked = {"statistic": Statistic.MEAN, "lower": 0.0, "upper": 1.25, "objective": objective}
         one, other = problems(epsilon=3.0, **asked)
-        assert best_mean_pair(one).error == pytest.approx(best_mean_pair(other).error, rel=1e-12)
+        assert find_best_mean_pair(one).error == pytest.approx(find_best_mean_pair(other).error, rel=1e-12)
         chosen = {"selection_share": 0.5, "selection_delta": 1e-3, "objective": objective}
         one, other = problems(epsilon=3.0, selection=SelectionRule.TRUNCATED_GEOMETRIC, **chosen)
         selected_pair, same = (
-            best_selected_pair(SelectionProblem(one)),
-            best_selected_pair(SelectionProblem(other)),
+            find_best_selected_pair(SelectionProblem(one)),
+            find_best_selected_pair(SelectionProblem(other)),
         )
         assert selected_pair.error == pytest.approx(same.error, rel=2e-3)
         at = SelectionProblem(one).evaluate_groups(2, 3.0), SelectionProblem(other).evaluate_groups(2, 3.0)
@@ -105,4 +105,4 @@ def test_a_list_of_a_hundred_million_groups_costs_what_its_few_groups_cost() -> 
     held = compute_parts_by_max_groups(PerGroupProblem(few, problem.parameters), 1.0)[0][1] ** 2 - 8.0
     found = compute_parts_by_max_groups(problem, 1.0)[0][1]
     assert found == pytest.approx(math.sqrt(8.0 + held * 12 / 100_000_000), rel=1e-9)
-    assert best_pair(problem).releases_nothing
+    assert find_best_pair(problem).releases_nothing

@@ -25,7 +25,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import SelectionRule
-from dpcore.per_group.summary import SummaryProblem, best_summary_pair
+from dpcore.per_group.summary import SummaryProblem, find_best_summary_pair
 from tests.dpcore.per_group.conftest import random_pairs
 
 command = _build_parser()
@@ -183,7 +183,7 @@ def test_where_all_groups_have_the_same_mixture_the_distribution_says_all() -> N
             assert summed.compute_error(l0, linf) == pytest.approx(
                 compute_pair_error(exact, l0, linf), rel=1e-12
             )
-        best = best_summary_pair(summed)
+        best = find_best_summary_pair(summed)
         every = {
             (l0, c): summed.compute_error(l0, c)
             for l0 in range(1, 5)
@@ -203,7 +203,7 @@ def test_whatever_the_mixture_the_error_lies_within_the_limits() -> None:
             limits = summed.compute_limits(l0, linf)
             assert limits[0] * (1 - 1e-12) <= compute_pair_error(exact, l0, linf) <= limits[1] * (1 + 1e-12)
             assert limits[0] * (1 - 1e-12) <= summed.compute_error(l0, linf) <= limits[1] * (1 + 1e-12)
-    best = best_summary_pair(summed)
+    best = find_best_summary_pair(summed)
     limits = summed.compute_limits(best.max_groups, best.max_amount)
     assert limits[0] <= best.error <= limits[1]
     assert "in proportion" in best.stop_reason

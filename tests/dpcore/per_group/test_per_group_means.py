@@ -18,14 +18,14 @@ from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Values
 from dpcore.per_group.answer import build_answer
 from dpcore.per_group.means import (
-    best_mean_pair,
     compute_errors_of_one_mean,
     compute_mean_error,
     compute_mean_moments,
     compute_mean_squares,
+    find_best_mean_pair,
     find_useful_size,
 )
-from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.pair_of_bounds import find_best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
@@ -243,7 +243,7 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
         for objective in objectives:
             floor = 20.0 if objective.needs_floor else None
             problem = PerGroupProblem(thin, build_parameters(8.0, noise, objective=objective, floor=floor))
-            mean_pair = best_mean_pair(problem)
+            mean_pair = find_best_mean_pair(problem)
             most = int(thin.groups_per_user.max()), int(thin.rows.max())
             every = {
                 (g, r): compute_mean_error(problem, g, r)
@@ -258,12 +258,12 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
         build_parameters(9.0),
     )
     # One group and one row each: nothing is left to chance.
-    assert best_mean_pair(one).certificate.sentence.startswith("Proved best")
+    assert find_best_mean_pair(one).certificate.sentence.startswith("Proved best")
     wide = PerGroupProblem(
         UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, row_values=VALUES),
         build_parameters(30.0),
     )
-    mean_pair = best_mean_pair(wide)
+    mean_pair = find_best_mean_pair(wide)
     assert mean_pair.certificate is None
     assert "without a proof" in mean_pair.stop_reason
     grid = [
@@ -277,9 +277,9 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
 def test_where_noise_is_too_much_the_middle_or_one_mean_is_better() -> None:
     # With half of epsilon for each sum, and its error by a normal pair, nothing was worth releasing up to 0.8.
     thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, row_values=VALUES[:150])
-    assert not best_mean_pair(PerGroupProblem(thin, build_parameters(0.7))).releases_nothing
+    assert not find_best_mean_pair(PerGroupProblem(thin, build_parameters(0.7))).releases_nothing
     problem = PerGroupProblem(PAIRS, build_parameters(1e-3))
-    mean_pair = best_mean_pair(problem)
+    mean_pair = find_best_mean_pair(problem)
     assert mean_pair.releases_nothing
     assert mean_pair.error == problem.error_of_nothing
     one = np.abs([VALUES[g == GROUPS].mean() - VALUES.mean() for g in range(4)])
@@ -346,5 +346,5 @@ def test_what_no_mean_can_be_made_of_is_refused() -> None:
         PerGroupProblem(UserGroupPairs(codes, codes, codes + 2, 1, np.ones(1)), build_parameters(1.0))
     with pytest.raises(InvalidInput, match="hold no sums"):
         PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), build_parameters(1.0))
-    with pytest.raises(InvalidInput, match="best_mean_pair"):
-        best_pair(PerGroupProblem(PAIRS, build_parameters(1.0)))
+    with pytest.raises(InvalidInput, match="find_best_mean_pair"):
+        find_best_pair(PerGroupProblem(PAIRS, build_parameters(1.0)))

@@ -20,7 +20,7 @@ from dpcore.per_group.private_pair import (
 )
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
-from dpcore.per_group.whole_vector import best_cap
+from dpcore.per_group.whole_vector import find_best_cap
 from tests.dpcore.per_group.conftest import random_pairs
 
 
@@ -106,7 +106,7 @@ def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:
     with pytest.raises(InvalidInput, match="amounts of at least 0"):
         pick_as_tuner(signed)
     with pytest.raises(InvalidInput, match="amounts of at least 0"):
-        best_cap(signed)
+        find_best_cap(signed)
 
 
 def test_the_facet_becomes_pairs_of_a_public_list() -> None:

@@ -10,7 +10,7 @@ from dpcore.common.privacy import Neighbours
 from dpcore.per_group import pair_of_bounds as module
 from dpcore.per_group import passes as passes_module
 from dpcore.per_group.moments import compute_pair_error
-from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.pair_of_bounds import find_best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.passes import Passes, compute_parts_by_max_groups
@@ -35,7 +35,7 @@ def test_no_pair_of_a_full_enumeration_is_better(objective: Objective) -> None:
         relation = Neighbours.REPLACE_USER if seed % 2 else Neighbours.ADD_OR_REMOVE_USER
         pairs = random_pairs(seed, users=12, groups=7, rows=90)
         problem = PerGroupProblem(pairs, build_parameters(epsilon, objective, noise, neighbours=relation))
-        best = best_pair(problem)
+        best = find_best_pair(problem)
         errors = {
             (l0, linf): compute_pair_error(problem, l0, linf)
             for l0, linf in product(range(1, 8), range(1, int(problem.amounts.max()) + 2))
@@ -97,7 +97,7 @@ def test_sums_are_bounded_by_a_real_number() -> None:
             build_parameters(2.0, objective, noise, statistic=statistic),
         )
         tolerance = 1e-3 if signed else 1e-6
-        best = best_pair(problem, tolerance=tolerance)
+        best = find_best_pair(problem, tolerance=tolerance)
         assert best.certificate.proves(tolerance)
         fine = np.linspace(0.05, float(np.abs(problem.amounts).max()), 80)
         around = np.clip(best.max_amount * np.array([0.99, 0.9999, 1.0001, 1.01]), 1e-9, None)
@@ -137,7 +137,7 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
                     floor=floor,
                 ),
             )
-            best = best_pair(problem)
+            best = find_best_pair(problem)
             error = best.error if objective.is_relative else best.error / unit
             rescaled.append((best.max_groups, round(best.max_amount / unit, 4), round(error, 6)))
             pair_error = compute_pair_error(problem, best.max_groups, best.max_amount)
@@ -186,9 +186,9 @@ def test_a_sample_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for noise, objective in product(NoiseKind, (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE)):
         problem = PerGroupProblem(pairs, build_parameters(1.0, objective, noise))
         monkeypatch.undo()
-        searched = best_pair(problem)
+        searched = find_best_pair(problem)
         monkeypatch.setattr(module, "MIN_SAMPLED_ENTRIES", 400)
-        guessed = best_pair(problem)
+        guessed = find_best_pair(problem)
         assert (guessed.max_groups, guessed.max_amount) == (searched.max_groups, searched.max_amount)
         assert searched.max_groups > 2
         assert guessed.certificate.relative_gap <= 1e-11
@@ -196,16 +196,16 @@ def test_a_sample_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_users_and_one_row_each_need_only_one_pass(small: UserGroupPairs) -> None:
     problem = PerGroupProblem(small, PerGroupParameters(5.0, Statistic.USERS))
-    best = best_pair(problem)
+    best = find_best_pair(problem)
     assert best.num_evaluations == 1
     assert best.max_amount == 1.0
 
 
 def test_a_stopped_search_says_so_and_proves_less() -> None:
     problem = PerGroupProblem(random_pairs(2, users=30, groups=3, rows=4_000), PerGroupParameters(4.0))
-    searched = best_pair(problem)
-    short = best_pair(problem, max_passes=2)
+    searched = find_best_pair(problem)
+    short = find_best_pair(problem, max_passes=2)
     assert short.stop_reason.startswith("Stopped")
     assert not short.certificate.proves(1e-9)
     assert short.certificate.lower_bound <= searched.error <= short.error
-    assert best_pair(problem, should_stop=lambda: True).stop_reason.startswith("Stopped")
+    assert find_best_pair(problem, should_stop=lambda: True).stop_reason.startswith("Stopped")

@@ -17,7 +17,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import list_tuner_candidates, pick_as_tuner
 from dpcore.per_group.problem import PerGroupProblem
-from dpcore.per_group.selection import SelectionProblem, best_selected_pair, best_selected_vector
+from dpcore.per_group.selection import SelectionProblem, find_best_selected_pair, find_best_selected_vector
 from dpcore.per_group.selection_rules import (
     SelectionRule,
     compute_delta_per_group,
@@ -250,7 +250,7 @@ def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
             random_pairs(seed, users=30, rows=250), build_parameters(rule, statistic, noise, objective)
         )
         selection = SelectionProblem(problem)
-        best = best_selected_pair(selection, tolerance=0.0)
+        best = find_best_selected_pair(selection, tolerance=0.0)
         every = {
             (l0, linf): selection.compute_error(l0, linf)
             for l0 in range(1, selection.max_groups_per_user + 1)
@@ -302,12 +302,12 @@ def test_keeping_a_group_is_not_monotone_in_the_number_of_groups() -> None:
 def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
     selection = SelectionProblem(PerGroupProblem(many_users(), build_parameters(statistic=Statistic.SUM)))
     told: list[float] = []
-    selected_pair = best_selected_pair(selection, max_evaluations=60, progress=told.append)
+    selected_pair = find_best_selected_pair(selection, max_evaluations=60, progress=told.append)
     assert selected_pair.certificate.relative_gap > 1e-3
     assert selected_pair.stop_reason.startswith("Stopped")
     assert told[-1] == 1.0
     # Nothing was looked at: that there is nothing useful is not known.
-    at_once = best_selected_pair(selection, should_stop=lambda: True)
+    at_once = find_best_selected_pair(selection, should_stop=lambda: True)
     assert at_once.releases_nothing
     assert at_once.certificate.relative_gap > 1e-3
     assert at_once.stop_reason.startswith("Stopped after 1 evaluation;")
@@ -316,15 +316,15 @@ def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
         PerGroupProblem(many_users(), build_parameters(statistic=Statistic.SUM, epsilon=1e-4))
     )
     for number in (5, 20):
-        short = best_selected_pair(hopeless, max_evaluations=number)
+        short = find_best_selected_pair(hopeless, max_evaluations=number)
         assert short.releases_nothing
         assert short.is_settled == short.certificate.proves(1e-3) == ("Nothing useful" in short.stop_reason)
-    better = best_selected_pair(selection)
+    better = find_best_selected_pair(selection)
     assert better.error <= selected_pair.error
     assert selected_pair.certificate.lower_bound <= better.error
     assert better.certificate.relative_gap <= 1e-3
     assert better.is_settled
-    nothing = best_selected_pair(hopeless)
+    nothing = find_best_selected_pair(hopeless)
     assert nothing.is_settled
     assert nothing.stop_reason.startswith("Nothing useful can be released")
 
@@ -338,7 +338,7 @@ def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
 
     pick = pick_as_tuner(selection.problem, selection.compute_keep_probabilities)
     assert value(pick) == min(value(pair) for pair in list_tuner_candidates(selection.problem))
-    assert selection.compute_error(*pick) >= best_selected_pair(selection, tolerance=0.0).error
+    assert selection.compute_error(*pick) >= find_best_selected_pair(selection, tolerance=0.0).error
 
 
 @pytest.mark.long
@@ -346,7 +346,7 @@ def test_bounding_whole_vectors_keeps_every_amount() -> None:
     for noise in NoiseKind:
         problem = PerGroupProblem(many_users(), build_parameters(noise=noise, epsilon=4.0))
         selection = SelectionProblem(problem)
-        best = best_selected_vector(selection)
+        best = find_best_selected_vector(selection)
         share = selection.compute_keep_probabilities(best.max_groups)
         missing = problem.sum_by_group(
             problem.amounts - keep_amounts(problem, best.vector_rule, best.max_norm)
@@ -358,13 +358,13 @@ def test_bounding_whole_vectors_keeps_every_amount() -> None:
         )
         squares = share * (missing**2 + scale**2) + (1.0 - share) * problem.totals**2
         assert best.error == pytest.approx(math.sqrt(squares.mean()), rel=1e-12)
-        assert best.error < best_selected_pair(selection).error
+        assert best.error < find_best_selected_pair(selection).error
 
 
 def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
     pairs, runs = random_pairs(2, users=25, rows=150), 6_000
     problem = PerGroupProblem(pairs, build_parameters(epsilon=3.0))
-    best = best_selected_vector(SelectionProblem(problem))
+    best = find_best_selected_vector(SelectionProblem(problem))
     rng = np.random.default_rng(7)
     rank = np.arange(pairs.num_pairs) - np.repeat(pairs.user_starts, pairs.groups_per_user)
     table = compute_keep_probabilities(GEOMETRIC, 3.0 * 0.4, 0.05, best.max_groups, 100)

@@ -14,15 +14,15 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.common.programs import Program
 from dpcore.per_group.moments import compute_moments, compute_pair_error
-from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.pair_of_bounds import find_best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.whole_vector import (
     VectorRule,
-    best_cap,
-    best_radial,
     compute_vector_error,
+    find_best_cap,
+    find_best_radial,
     keep_amounts,
 )
 from tests.dpcore.per_group.conftest import random_pairs
@@ -123,7 +123,7 @@ def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
             noise, (0.15, 2.0)[seed], statistic=statistic, objective=objective, floor=floor
         )
         problem = PerGroupProblem(random_pairs(seed, users=14, groups=6, rows=150), question)
-        radial, cap = best_radial(problem), best_cap(problem, tolerance=1e-2)
+        radial, cap = find_best_radial(problem), find_best_cap(problem, tolerance=1e-2)
         assert radial.certificate.proves(1e-9)
         assert cap.certificate.proves(1e-2)
         grid = np.linspace(0.0, 1.2 * float(problem.amounts.sum()), 150).tolist()
@@ -141,16 +141,16 @@ def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
             )
         # With the same noise: that of a pair on counts is whole in OpenDP.
         problem = PerGroupProblem(problem.pairs, replace(question, program=Program.PYTHON))
-        cap = best_cap(problem, tolerance=1e-2)
-        assert cap.error <= best_pair(problem, tolerance=1e-2).error / (1 - 1e-2)
+        cap = find_best_cap(problem, tolerance=1e-2)
+        assert cap.error <= find_best_pair(problem, tolerance=1e-2).error / (1 - 1e-2)
 
 
 def test_a_short_search_says_so_and_bad_options_are_refused(small: UserGroupPairs) -> None:
     problem = PerGroupProblem(small, build_parameters(NoiseKind.LAPLACE))
-    short = best_cap(problem, max_evaluations=3)
+    short = find_best_cap(problem, max_evaluations=3)
     assert short.stop_reason.startswith("Stopped")
     assert not short.certificate.proves(1e-3)
-    assert short.certificate.lower_bound <= best_cap(problem).error
+    assert short.certificate.lower_bound <= find_best_cap(problem).error
 
 
 def test_one_value_of_the_error_by_hand() -> None:

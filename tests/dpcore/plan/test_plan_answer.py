@@ -95,7 +95,25 @@ def test_an_equal_split_is_no_better_and_all_of_one_line_is_its_own():
     one = build_plan_answer("rows")
     assert one.solution.lines[0].share == 1.0
     bound_text = f"{one.solution.lines[0].bound:.0f} rows per user"
-    assert one.headline == f"All of ε = 1 goes to rows ({bound_text}), and it is not enough."
+    headline = f"All of ε = 1 goes to rows ({bound_text}), and it is not enough for a target of 5\N{NO-BREAK SPACE}%."
+    assert one.headline == headline
+
+
+@pytest.mark.parametrize(
+    ("lines", "ending"),
+    [
+        ("users; rows", "numbers within 5 %."),
+        ("users within 5%; rows", "numbers, within 5 % where a line names no target."),
+        ("users within 5%; rows within 500", "numbers."),
+        ("users within 5%", "enough."),
+    ],
+)
+def test_the_headline_names_the_target_that_lines_have_by_default(lines, ending):
+    plan_answer = build_plan_answer(lines)
+    assert plan_answer.headline.replace("\N{NO-BREAK SPACE}", " ").endswith(ending)
+    # The same target, written out, gives the same plan.
+    written = "; ".join(line if "within" in line else f"{line} within 5%" for line in lines.split("; "))
+    assert build_plan_answer(written).solution.num_reached == plan_answer.solution.num_reached
 
 
 def test_what_is_dropped_and_what_is_never_reached_is_said():

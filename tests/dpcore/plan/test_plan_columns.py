@@ -12,7 +12,7 @@ from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.plan.lines import change_target, parse_lines, split_lines
-from tests.dpcore.code.choices import run_text
+from tests.dpcore.code.specs import run_text
 
 TICKETS = samples.FOLDER / "support_tickets.csv"
 SETTINGS = {"user": "customer", "value": "words", "disclosure": "public", "lower": 0, "upper": 400}

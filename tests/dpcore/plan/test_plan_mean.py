@@ -1,6 +1,7 @@
 """A mean among the lines: the number of its own page at its share, the error of all draws, and brute force with it."""
 
 import dataclasses
+import functools
 import itertools
 import math
 
@@ -70,7 +71,7 @@ def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_releas
     )
     (line,) = allocate_lines(SHOP, parameters, table.plan_lines(SHOP, parameters), [1.0])
     problem, value, _ = mean_lines.build_mean_problem(SHOP, parameters)
-    own = mean.best_cap(problem)
+    own = mean.find_best_cap(problem)
     assert problem.released_sums is private_counts.ReleasedSums.CENTRED_SPLIT
     own_error = math.sqrt(float(measure_caps(problem, own.max_contributions).squared_error))
     assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own_error, rel=1e-6))
@@ -222,7 +223,7 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan(num_rows, max_caps, 
         problem = dataclasses.replace(
             mean_lines.build_mean_problem(data, parameters)[0], epsilon=line.spent_budget
         )
-        best_cap = mean.best_cap(problem)
+        best_cap = mean.find_best_cap(problem)
         assert line.curve_error == pytest.approx(best_cap.standard_error, rel=1e-3)
         moved_error = math.sqrt(float(measure_caps(problem, best_cap.max_contributions).squared_error))
         assert line.error == pytest.approx(moved_error, rel=2e-3)
@@ -235,10 +236,16 @@ def make_small_frame(num_users=24, seed=3):
     return pd.DataFrame({"u": users, "v": generator.uniform(2.0, 9.0, users.size)})
 
 
-SMALL = {"user": "u", "value": "v", "disclosure": "public", "lower": 0, "upper": 10}
+@functools.cache
+def read_small_data():
+    return to_dataset(make_small_frame(), user="u", value="v", disclosure="public")
+
+
+SMALL = {"lower": 0, "upper": 10}
 OF_NOISE = {"laplace": {}, "gaussian": {"mechanism": "gaussian", "delta": 1e-6}}
 
 
+@pytest.mark.long_but("mean-laplace-rows", "mean-gaussian-users", "standard deviation-gaussian-rows")
 @pytest.mark.parametrize("clamp", ["rows", "users"])
 @pytest.mark.parametrize("noise", OF_NOISE)
 @pytest.mark.parametrize("statistic", ["mean", "variance", "standard deviation"])
@@ -247,16 +254,16 @@ def test_the_epsilon_for_a_target_is_where_the_stated_error_reaches_it(statistic
     if statistic != "mean" and clamp == "users":
         return  # Rows are clamped all the same.
     settings = SMALL | OF_NOISE[noise] | {"clamp": clamp}
-    frame, lines = make_small_frame(), {"lines": f"{statistic} within 12%"}
+    lines, values = {"lines": f"{statistic} within 12%"}, read_small_data().values.values
     target = 0.12 * {
-        "mean": frame["v"].mean(), "variance": frame["v"].var(ddof=0), "standard deviation": frame["v"].std(ddof=0)
+        "mean": values.mean(), "variance": values.var(), "standard deviation": values.std()
     }[statistic]  # fmt: skip
-    needed = ss.plan_bounds(frame, **settings, **lines, epsilon=1).solution.sufficient_epsilon
-    at_needed = ss.plan_bounds(frame, **settings, **lines, epsilon=needed).solution.lines[0]
+    needed = ss.plan_bounds(read_small_data(), **settings, **lines, epsilon=1).solution.sufficient_epsilon
+    at_needed = ss.plan_bounds(read_small_data(), **settings, **lines, epsilon=needed).solution.lines[0]
     assert at_needed.error == pytest.approx(target, rel=1e-4)
     if statistic == "mean":
         mean_settings = {"counts": "private", "program": "OpenDP"}
-        reply = ss.mean_bound(frame, **settings, **mean_settings, epsilon=needed)
+        reply = ss.mean_bound(read_small_data(), **settings, **mean_settings, epsilon=needed)
         assert reply.error == pytest.approx(target, rel=2e-3)
     # It is monotone: less is not enough, and all that is more is enough.
     for factor, is_enough in (
@@ -267,9 +274,13 @@ def test_the_epsilon_for_a_target_is_where_the_stated_error_reaches_it(statistic
         (1.5, True),
         (4.0, True),
     ):
-        line = ss.plan_bounds(frame, **settings, **lines, epsilon=factor * needed).solution.lines[0]
+        line = ss.plan_bounds(read_small_data(), **settings, **lines, epsilon=factor * needed).solution.lines[
+            0
+        ]
         assert line.is_reached == is_enough, factor
-    least = ss.plan_bounds(frame, **settings, **lines, epsilon=1, objective="least epsilon").solution
+    least = ss.plan_bounds(
+        read_small_data(), **settings, **lines, epsilon=1, objective="least epsilon"
+    ).solution
     assert least.budget.epsilon == pytest.approx(needed, rel=1e-4)
     assert least.lines[0].is_reached
     # The number would be another one before the step.
@@ -278,11 +289,10 @@ def test_the_epsilon_for_a_target_is_where_the_stated_error_reaches_it(statistic
 
 @pytest.mark.parametrize("noise", OF_NOISE)
 def test_totals_are_of_the_errors_of_the_lines(noise):
-    frame = make_small_frame()
     for objective in ("least sum", "least largest"):
         lines = "rows within 4 weight 2; mean within 0.5; standard deviation within 0.4"
         settings = SMALL | OF_NOISE[noise] | {"lines": lines, "objective": objective}
-        reply = ss.plan_bounds(frame, **settings, epsilon=3)
+        reply = ss.plan_bounds(read_small_data(), **settings, epsilon=3)
         ratios = np.array([
             line.error / target for line, target in zip(reply.solution.lines, (4.0, 0.5, 0.4), strict=True)
         ])  # fmt: skip
@@ -297,9 +307,8 @@ def test_totals_are_of_the_errors_of_the_lines(noise):
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.4, 3.0])
 def test_curves_of_means_are_read_between_points_to_a_hundredth(epsilon):
-    dataset = to_dataset(make_small_frame(), user="u", value="v", disclosure="public")
-    parameters = PlanParameters(1.0, lines="mean", lower=0.0, upper=10.0, **choose_defaults(dataset))
-    (line,) = table.plan_lines(dataset, parameters)
+    parameters = PlanParameters(1.0, lines="mean", **SMALL, **choose_defaults(read_small_data()))
+    (line,) = table.plan_lines(read_small_data(), parameters)
     v = epsilon**-2.0 * np.geomspace(0.5, 2.0, 50)
     estimates = plan_curves.estimate_squared_errors(line.curve, v)
     assert estimates == pytest.approx(plan_curves.measure_squared_errors(line.curve, v), rel=0.03)

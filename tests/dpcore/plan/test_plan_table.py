@@ -18,7 +18,7 @@ from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.mean import private_counts
-from dpcore.per_group.pair_of_bounds import best_pair
+from dpcore.per_group.pair_of_bounds import find_best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
@@ -162,11 +162,11 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         problem = private_counts.PrivateCountsProblem(
             SHOP.histogram, epsilon, 100.0, float(clamped.var(ddof=1)), float(clamped.mean())
         )
-        best, best_cap = line_of_mean.curve.find_best(v), mean.best_cap(problem)
+        best, best_cap = line_of_mean.curve.find_best(v), mean.find_best_cap(problem)
         assert best.bounds[0] == best_cap.max_contributions
         assert best.squared_errors[0] == pytest.approx(best_cap.squared_error, rel=1e-9)
         parameters = PerGroupParameters(epsilon, Statistic.ROWS, program=Program.PYTHON)
-        pair = best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), parameters))
+        pair = find_best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), parameters))
         of = line_of_groups.curve.find_best(v)
         assert (of.bounds[0], of.second_bounds[0]) == (pair.max_groups, pair.max_amount)
         assert math.sqrt(of.squared_errors[0]) == pytest.approx(pair.error, rel=1e-6)

@@ -245,5 +245,9 @@ def test_a_root_is_no_second_release_and_some_programs_have_neither():
     same = to_dataset(
         pd.DataFrame({"u": [1, 1, 2], "v": [4.0] * 3}), user="u", value="v", disclosure="public"
     )
-    with pytest.raises(InvalidInput, match="All values are the same"):
+    with pytest.raises(InvalidInput, match="All values are the same") as refused:
         ss.plan_bounds(same, lines="standard deviation", epsilon=1, lower=0, upper=10)
+    # The way out that it names is one.
+    named_lines = refused.value.problems[0].remedy.rpartition(": ")[2]
+    (line,) = ss.plan_bounds(same, lines=named_lines, epsilon=1, lower=0, upper=10).solution.lines
+    assert (line.label, line.planned_line.target_error) == ("variance", 10.0)

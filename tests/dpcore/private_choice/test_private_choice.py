@@ -299,12 +299,12 @@ def test_the_best_number_is_at_no_distance(condition: Condition, counts: list[in
         problem = mean.MeanProblem(histogram, math.sqrt(8 * a), 1.0, 0.25)  # 0.25 / (2 / epsilon^2) = a.
         assert problem.trade_off == pytest.approx(a)
         if isinstance(condition, SmoothMean):
-            best = mean.best_smooth(problem).threshold
+            best = mean.find_best_smooth(problem).threshold
             near = np.abs(grid - best) <= 0.125 + 0.02 * best
             if best > histogram.min_size:
                 assert far[near].min() <= len(counts) * 0.125 + 0.125 / a
         else:
-            brute = [float(mean.capped_variance(problem, t)) for t in np.linspace(1, 41, 4001)]
+            brute = [float(mean.compute_capped_variance(problem, t)) for t in np.linspace(1, 41, 4001)]
             best = float(np.linspace(1, 41, 4001)[int(np.argmin(brute))])
             if histogram.min_size < best < histogram.max_size and best == round(best):
                 assert far[grid == best][0] <= 0.2 + 0.02 * len(counts)
@@ -356,7 +356,7 @@ def test_the_target_of_a_sum_is_its_critical_rank() -> None:
     for epsilon in (0.05, 0.1, 0.3, 1.0, 3.0):
         histogram = histogram_of(counts)
         problem = total.TotalProblem(Amounts.from_histogram(histogram), epsilon, measure=Measure.BOUND)
-        best = total.best_bound(problem)
+        best = total.find_best_choice(problem)
         ranked_sum = RankedSum(1 / epsilon)
         grid = choice.build_grid(64, True)
         far = ranked_sum.compute_distances(histogram, grid)[0]

@@ -27,18 +27,18 @@ def test_regret_by_enumeration() -> None:
     cases = (
         (
             SmoothMean(question.trade_off),
-            lambda t: np.sqrt(mean.smooth_variance(question, t)),
-            mean.best_smooth(question).standard_error,
+            lambda t: np.sqrt(mean.compute_smooth_variance(question, t)),
+            mean.find_best_smooth(question).standard_error,
         ),
         (
             CapMean(question.trade_off),
-            lambda t: np.sqrt(mean.capped_variance(question, t)),
-            mean.best_cap(question).standard_error,
+            lambda t: np.sqrt(mean.compute_capped_variance(question, t)),
+            mean.find_best_cap(question).standard_error,
         ),
         (
             RankedSum(4.0),
             lambda t: total.compute_errors(sums, t).bias_plus_noise,
-            total.best_bound(sums).errors.bias_plus_noise,
+            total.find_best_choice(sums).errors.bias_plus_noise,
         ),
     )
     for condition, errors, best in cases:

@@ -281,13 +281,13 @@ def regrets_of(problem, bound, variance, parameters, runs, seed=0):
 
 
 def smooth_regrets(problem, parameters, runs, seed=0):
-    bound = lambda problem: mean.best_smooth(problem).threshold  # noqa: E731
-    return regrets_of(problem, bound, mean.smooth_variance, parameters, runs, seed)
+    bound = lambda problem: mean.find_best_smooth(problem).threshold  # noqa: E731
+    return regrets_of(problem, bound, mean.compute_smooth_variance, parameters, runs, seed)
 
 
 def cap_regrets(problem, parameters, runs):
-    bound = lambda problem: float(mean.best_cap(problem).max_contributions)  # noqa: E731
-    return regrets_of(problem, bound, mean.capped_variance, parameters, runs)
+    bound = lambda problem: float(mean.find_best_cap(problem).max_contributions)  # noqa: E731
+    return regrets_of(problem, bound, mean.compute_capped_variance, parameters, runs)
 
 
 @pytest.mark.long
@@ -309,12 +309,12 @@ def test_regret_is_what_a_release_really_costs():
     problem = problem_of("online-retail-invoices")
     parameters = HistogramParameters(0.05)
     simulated = smooth_regrets(problem, parameters, 1000, seed=2)
-    best = mean.best_smooth(problem).standard_error
+    best = mean.find_best_smooth(problem).standard_error
     real = []
     for _ in range(300):
         copy = release_histogram(problem.histogram, parameters)
-        threshold = mean.best_smooth(dataclasses.replace(problem, histogram=copy.histogram)).threshold
-        real.append(math.sqrt(float(mean.smooth_variance(problem, threshold))) / best - 1.0)
+        threshold = mean.find_best_smooth(dataclasses.replace(problem, histogram=copy.histogram)).threshold
+        real.append(math.sqrt(float(mean.compute_smooth_variance(problem, threshold))) / best - 1.0)
     # An interval for the median by order statistics.
     low, high = simulated[binom.ppf([0.5e-4, 1.0 - 0.5e-4], 1000, 0.5).astype(int) - [1, 0]]
     # Of 300 real ones, as many lie below the simulated median's interval ends as chance allows (1e-6).
@@ -374,11 +374,11 @@ def test_a_sums_error_on_a_copy_is_not_that_of_the_data_but_a_means_is():
     sums, means = [], []
     for _ in range(15):
         copy = release_histogram(histogram, HistogramParameters(0.1)).histogram
-        bound = total.best_bound(
+        bound = total.find_best_choice(
             total.TotalProblem(Amounts.from_histogram(copy), 1.0, is_integer=True)
         ).max_total
         sums.append(share(histogram, bound) / share(copy, bound))
-        best_cap = mean.best_cap(mean.MeanProblem(copy, 1.0, 1.0, 0.25))
+        best_cap = mean.find_best_cap(mean.MeanProblem(copy, 1.0, 1.0, 0.25))
         means.append(deviation(histogram, best_cap.max_contributions) / best_cap.standard_error)
     assert np.median(sums) > 4.0
     assert 0.8 < np.median(means) < 1.25

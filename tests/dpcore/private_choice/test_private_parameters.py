@@ -30,16 +30,16 @@ def test_the_trade_off_is_that_of_the_mean_with_private_counts():
         found = PrivateParameters(epsilon, variance_share=share)
         assert found.trade_off == pytest.approx(problem.trade_off, rel=1e-12)
         assert found.condition.find_best_bound(HISTOGRAM) == pytest.approx(
-            mean.best_smooth(problem).threshold
+            mean.find_best_smooth(problem).threshold
         )
         cap = PrivateParameters(epsilon, BoundPurpose.CAP, variance_share=share).condition
-        assert cap.find_best_bound(HISTOGRAM) == mean.best_cap(problem).max_contributions
+        assert cap.find_best_bound(HISTOGRAM) == mean.find_best_cap(problem).max_contributions
 
 
 def test_bounds_in_the_clear_are_those_of_the_other_pages():
     amounts = Amounts.from_histogram(HISTOGRAM)
     for epsilon in (0.02, 0.1, 1.0):
-        best = total.best_bound(total.TotalProblem(amounts, epsilon, measure=Measure.BOUND))
+        best = total.find_best_choice(total.TotalProblem(amounts, epsilon, measure=Measure.BOUND))
         assert (
             PrivateParameters(epsilon, BoundPurpose.SUM).condition.find_best_bound(HISTOGRAM)
             == best.max_total

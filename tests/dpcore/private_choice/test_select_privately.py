@@ -94,7 +94,7 @@ def ask(kind: str, data: Any, **options: Any) -> Any:
     )
 
 
-@pytest.mark.long_but("groups", "mean", "quantile of rows")
+@pytest.mark.long_but("groups", "mean")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_user_decides_how_a_selection_ends_or_what_it_says(kind, tmp_path) -> None:
     forms, accounts = set(), set()
@@ -236,7 +236,7 @@ def test_on_data_that_have_an_answer_the_law_is_that_of_its_draw(kind, tmp_path,
     assert np.array_equal(straight, chances(lambda: answer.draw(1.0, **public), monkeypatch))
 
 
-@pytest.mark.long_but("mean", "groups", "replaced", "quantile of rows")
+@pytest.mark.long_but("mean", "replaced")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_user_more_moves_no_chance_by_more_than_epsilon(kind, tmp_path, monkeypatch) -> None:
     """Through the reading: small tables with and without the rows of one user, the empty table among them."""

@@ -52,7 +52,7 @@ def find_laws(
     return laws
 
 
-@pytest.mark.long_but("both ends-0", "users, replaced-0", "no centre-40")
+@pytest.mark.long_but("users, replaced-0", "no centre-40")
 @pytest.mark.parametrize(
     ("kind", "index"),
     [(kind, index) for kind in KINDS for index in ((0, 40, 300) if "no centre" in kind else (0,))],

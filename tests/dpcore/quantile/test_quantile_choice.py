@@ -29,7 +29,7 @@ def skewed_problem(epsilon=1.0, longest=60):
 @pytest.mark.long
 def test_all_caps_are_tried_and_the_least_is_taken():
     problem = skewed_problem()
-    choice = optimal_bound.best_bound(problem, WeightKind.CAP)
+    choice = optimal_bound.find_best_bound(problem, WeightKind.CAP)
     # On the 50 subsamples after the problem's own 400, averaged subsample by subsample.
     subsamples = [replace(problem, first_seed=400 + k, num_subsamples=1) for k in range(50)]
     brute = [
@@ -53,7 +53,7 @@ def test_all_caps_are_tried_and_the_least_is_taken():
 def test_the_smooth_search_is_honest_about_its_proof():
     problem = skewed_problem()
     progress_shares = []
-    choice = optimal_bound.best_bound(
+    choice = optimal_bound.find_best_bound(
         problem, WeightKind.SMOOTH, num_bounds=12, progress=progress_shares.append
     )
     grid = np.geomspace(2.0, 60.0, 60)
@@ -67,7 +67,7 @@ def test_the_smooth_search_is_honest_about_its_proof():
 
 
 def test_many_caps_are_searched_on_a_grid():
-    choice = optimal_bound.best_bound(skewed_problem(longest=1000), WeightKind.CAP, num_bounds=8)
+    choice = optimal_bound.find_best_bound(skewed_problem(longest=1000), WeightKind.CAP, num_bounds=8)
     assert choice.bound == round(choice.bound)
     assert math.isinf(choice.certificate.relative_gap)
     assert choice.search_errors.bounds.size < 20
@@ -76,11 +76,11 @@ def test_many_caps_are_searched_on_a_grid():
 def test_stopping_early_gives_the_best_so_far():
     problem = skewed_problem()
     answers = iter([False] * 3 + [True] * 9)
-    choice = optimal_bound.best_bound(problem, WeightKind.CAP, should_stop=lambda: next(answers))
+    choice = optimal_bound.find_best_bound(problem, WeightKind.CAP, should_stop=lambda: next(answers))
     assert choice.search_errors.is_cancelled
     assert choice.bound == 58.0  # From the largest down: 60, 59, 58.
     assert math.isinf(choice.certificate.relative_gap)
-    none = optimal_bound.best_bound(problem, WeightKind.SMOOTH, should_stop=lambda: True)
+    none = optimal_bound.find_best_bound(problem, WeightKind.SMOOTH, should_stop=lambda: True)
     assert (none.search_errors.is_cancelled, none.bound) == (True, 60.0)
     assert none.rank_error == none.unbounded_rank_error
 
@@ -89,7 +89,7 @@ def test_equal_users_have_one_cap_and_one_threshold():
     values = Values(np.repeat(np.arange(5), 3), np.arange(15.0))
     problem = QuantileProblem(values, 0.5, 1.0, build_uniform_base(0.0, 14.0))
     for weight_kind in WeightKind:
-        assert optimal_bound.best_bound(problem, weight_kind).bound == 3.0
+        assert optimal_bound.find_best_bound(problem, weight_kind).bound == 3.0
 
 
 def test_base_mass_is_the_mass_near_the_quantile():
@@ -172,14 +172,14 @@ def test_refusals():
         RankBound(SKEWED, 0.0, -1.0, 1.5, 0.5)
     assert len(caught.value.problems) == 4
     with pytest.raises(InvalidInput, match="Points"):
-        optimal_bound.best_bound(skewed_problem(), WeightKind.CAP, num_bounds=2)
+        optimal_bound.find_best_bound(skewed_problem(), WeightKind.CAP, num_bounds=2)
     with pytest.raises(InvalidInput):
         optimal_bound.compute_rank_errors(skewed_problem(), WeightKind.CAP, [1.5])
 
 
 def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
     problem, answers = skewed_problem(), [0.2, 0.5, 0.9]
-    choice = optimal_bound.best_bound(problem, WeightKind.CAP, quantiles=answers)
+    choice = optimal_bound.find_best_bound(problem, WeightKind.CAP, quantiles=answers)
     # By hand: each quantile on its own at a third of epsilon.
     single_errors = [
         [

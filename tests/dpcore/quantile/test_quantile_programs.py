@@ -27,7 +27,7 @@ from dpcore.quantile.base_distribution import CandidateBase
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.programs import compute_permute_and_flip, lay_base
 from dpcore.quantile.rows import WeightKind
-from tests.dpcore.code.choices import make_choice, run_program
+from tests.dpcore.code.specs import make_spec, run_program
 
 CAP = WeightKind.CAP
 USERS = Neighbours.ADD_OR_REMOVE_USER
@@ -121,9 +121,7 @@ def test_opendp_s_program_errs_as_the_card_says() -> None:
     """120 releases of the program's own query, each with its own choice of rows."""
     fields: dict[str, Any] = {"file": "rows.csv", "value_column": "amount", "lower": 0.0, "upper": 4.0}
     q = 0.8
-    choice = make_choice(
-        Quantity.QUANTILE, quantiles=(q,), max_rows=2, neighbours=USERS, epsilon=2.0, **fields
-    )
+    choice = make_spec(Quantity.QUANTILE, quantiles=(q,), max_rows=2, neighbours=USERS, epsilon=2.0, **fields)
     names = run_program(choice, Program.OPENDP)
     measure = names["query"].resolve()
     answers = np.array([measure(names["events"]).collect().item() for _ in range(120)])
@@ -241,7 +239,7 @@ def test_the_best_known_mechanism_is_at_least_as_good_as_each_program(quantiles:
 @pytest.mark.long
 def test_the_best_cap_of_a_tree_is_the_least_of_all_under_one_noise() -> None:
     problem = pose(Program.PIPELINEDP, SHOP.values, 0.5, 1.0, 100.0)
-    choice = optimal_bound.best_bound(problem, CAP)
+    choice = optimal_bound.find_best_bound(problem, CAP)
     searched = choice.search_errors
     assert searched.bounds.size == problem.histogram.max_size - problem.histogram.min_size + 1
     rank_errors = optimal_bound.compute_rank_errors(

@@ -66,7 +66,7 @@ def test_a_column_of_ones_is_the_mean(epsilon):
     )
     histogram = ContributionHistogram.from_counts(sizes)
     question = mean.MeanProblem(histogram, epsilon, value_bound=1.0, value_variance=0.2)
-    best = mean.best_smooth(question)
+    best = mean.find_best_smooth(question)
     solution = working_set.solve(problem, 1e-11)
     assert solution.variance == pytest.approx(best.squared_error, rel=1e-10)
     weights = np.repeat(mean.compute_row_weight(question, best.threshold, sizes), sizes)

@@ -32,7 +32,7 @@ def read_rows(text):
 @given(histograms, st.floats(1e-3, 1e2), st.sampled_from(Disclosure))
 def test_weights_add_up_to_one_over_the_file(histogram, epsilon, disclosure):
     problem = mean.MeanProblem(histogram, epsilon, 2.0, 0.7)
-    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+    cap, smooth = mean.find_best_cap(problem), mean.find_best_smooth(problem)
     rows = read_rows(
         mean_files.write_weights_csv(problem, smooth.threshold, cap.max_contributions, disclosure)
     )
@@ -54,7 +54,7 @@ def test_weights_add_up_to_one_over_the_file(histogram, epsilon, disclosure):
 def test_the_error_can_be_computed_again_from_the_file():
     histogram = ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1])
     problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
-    smooth = mean.best_smooth(problem)
+    smooth = mean.find_best_smooth(problem)
     rows = read_rows(mean_files.write_weights_csv(problem, smooth.threshold, 3, Disclosure.PUBLIC))
     # sigma^2 times the sum of squared weights, and Laplace noise for the heaviest user's weight.
     sampling = 0.25 * sum(int(r["users"]) * int(r["size"]) * float(r["row_weight"]) ** 2 for r in rows)
@@ -105,7 +105,7 @@ def choice(variance_source=mean.VarianceSource.FROM_VALUES, **options):
     data = samples.load("shop-events")
     parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, variance_source=variance_source, **options)
     problem = parameters.build_problem(data.histogram, ValueSummary.from_dataset(data, 0.0, 100.0))
-    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+    cap, smooth = mean.find_best_cap(problem), mean.find_best_smooth(problem)
 
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")

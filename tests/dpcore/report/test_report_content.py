@@ -245,7 +245,7 @@ def data_of(text: str) -> Dataset:
     return labelled
 
 
-def mean_script(source: script.Source, public_only: bool = False) -> str:
+def mean_script(source: script.ScriptSource, public_only: bool = False) -> str:
     script_text = script.write_script(
         "Mean",
         MeanParameters(1.0),
@@ -262,7 +262,7 @@ def mean_script(source: script.Source, public_only: bool = False) -> str:
 
 @pytest.mark.long
 def test_a_script_runs_where_it_says_that_it_is_to_be_put(tmp_path):
-    text = mean_script(script.Source(histogram_data(PUBLIC)))
+    text = mean_script(script.ScriptSource(histogram_data(PUBLIC)))
     assert "put it into the folder of Sweet Spot's README" in text
     readmes_folder, downloads = tmp_path / "app", tmp_path / "downloads"
     downloads.mkdir()
@@ -284,14 +284,14 @@ def test_a_script_runs_where_it_says_that_it_is_to_be_put(tmp_path):
 
 def test_small_public_data_stand_in_the_script():
     data = histogram_data(PUBLIC)
-    assert data_of(mean_script(script.Source(data))) == data
+    assert data_of(mean_script(script.ScriptSource(data))) == data
 
 
 def test_samples_and_generators_are_named():
-    text = mean_script(script.Source(samples.load("requests-commits"), sample_key="requests-commits"))
+    text = mean_script(script.ScriptSource(samples.load("requests-commits"), sample_key="requests-commits"))
     assert data_of(text) == samples.load("requests-commits")
     generator = samples.ZipfSizes(1.5, 1000, 50, 3)
-    text = mean_script(script.Source(samples.generate_dataset(generator), generator=generator))
+    text = mean_script(script.ScriptSource(samples.generate_dataset(generator), generator=generator))
     assert data_of(text) == samples.generate_dataset(generator)
     assert "50" in text.split("# %% The data")[1].split("# %% ")[0]
 
@@ -301,7 +301,7 @@ def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_p
     from dpcore.report import content as report_document
 
     data = histogram_data(kind, sizes)
-    text = mean_script(script.Source(data))
+    text = mean_script(script.ScriptSource(data))
     name = "histogram-PRIVATE-do-not-publish.csv" if kind is PRIVATE else "histogram.csv"
     columns = {"size": data.histogram.sizes, "users": data.histogram.users}
     monkeypatch.chdir(tmp_path)
@@ -318,7 +318,9 @@ def test_the_name_of_private_data_is_left_out_where_asked():
     data = Dataset(
         "secret.csv", "a file", PRIVATE, ContributionHistogram.from_counts([2, 1]), ("user",), values=values
     )
-    with_name, unnamed = (mean_script(script.Source(data, needs_rows=True), one) for one in (False, True))
+    with_name, unnamed = (
+        mean_script(script.ScriptSource(data, needs_rows=True), one) for one in (False, True)
+    )
     assert "secret.csv" in with_name
     assert "secret.csv" not in unnamed
     assert "your-file.csv" in unnamed

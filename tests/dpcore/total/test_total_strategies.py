@@ -51,7 +51,7 @@ def test_curves_are_the_errors_of_the_bounds_they_name(power_law):
     )
     for k, epsilon in enumerate((0.01, 0.5)):
         problem = TotalProblem(power_law.amounts, epsilon)
-        assert curves.bounds[0, k] == total.best_bound(problem).max_total
+        assert curves.bounds[0, k] == total.find_best_choice(problem).max_total
         direct = total.compute_errors(problem, curves.bounds[:, k]).absolute_errors / power_law.amounts.total
         assert curves.relative_errors[:, k] == pytest.approx(direct)
     assert [s.name for s in (BEST_STRATEGY, MEDIAN_STRATEGY, QUANTILE_95_STRATEGY)] == [

@@ -17,9 +17,9 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total.nonnegative import (
     TotalProblem,
-    best_bound,
     compute_error_interval,
     compute_errors,
+    find_best_choice,
     find_near_optimal_bounds,
 )
 
@@ -61,7 +61,7 @@ def test_the_best_cap_under_whole_noise_is_best_of_all_caps(
         rows = np.ceil(generator.pareto(1.2, users) + 0.2).clip(1, 40).astype(np.int64)
         problem = problem_of(rows, measure, kind, epsilon)
         all_errors = [sum_over_law(problem, bound) for bound in range(int(rows.max()) + 1)]
-        choice = best_bound(problem)
+        choice = find_best_choice(problem)
         assert choice.certificate.value == pytest.approx(min(all_errors), rel=1e-6)
         assert all_errors[int(choice.max_total)] <= min(all_errors) * (1 + 1e-6) + 1e-12
         assert choice.certificate.lower_bound <= min(all_errors) * (1 + 1e-6)

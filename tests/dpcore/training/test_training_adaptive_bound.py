@@ -100,6 +100,7 @@ def test_the_sensitivities_are_reached():
     assert abs(result[0][1] - result[2][1])[0] == 1.0
 
 
+@pytest.mark.thinned
 @pytest.mark.parametrize("relation", Neighbours)
 @pytest.mark.parametrize("follows", [True, False])
 def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(relation, follows):

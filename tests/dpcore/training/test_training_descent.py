@@ -132,7 +132,9 @@ def test_one_user_moves_the_summed_gradient_by_no_more_than_declared(data, metho
         everybody - gradient_of(neighbour, mechanism, Cell(method, bound), keys)(theta), axis=0
     )
     assert np.all(distance <= account.get_gradient_sensitivity(relation) * bound * clip * (1 + 1e-12))
-    weight = abs(float(rows.histogram.kept_rows(bound)) - float(neighbour.histogram.kept_rows(bound)))
+    weight = abs(
+        float(rows.histogram.count_kept_rows(bound)) - float(neighbour.histogram.count_kept_rows(bound))
+    )
     assert weight <= account.compute_weight_sensitivity(relation, bound) * (1 + 1e-12) + 1e-12
 
 
@@ -171,7 +173,7 @@ def test_averages_are_smooth_weights_of_one_row_and_a_large_bound_is_none():
             )
     below_one = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 0.25), {})(theta)
     assert below_one == pytest.approx(0.25 * averaged)
-    assert rows.histogram.kept_rows(0.25) == pytest.approx(0.25 * 6)
+    assert rows.histogram.count_kept_rows(0.25) == pytest.approx(0.25 * 6)
 
 
 def test_a_cap_keeps_random_rows_anew_in_every_run():

@@ -252,11 +252,11 @@ def test_the_answer_is_the_best_or_follows_the_users_within_one_standard_error()
     filled[0, :, :, 0, 0] = (0.5 + noise)[:, None]
     filled[2, :, :, 0, 0] = 0.7
     filled[1, :, :, 0, 0] = 0.5 - 1e-4
-    assert decision.choose_answer(experiment.Table(question, filled)).cell_index == 0
+    assert decision.choose_answer(experiment.RunTable(question, filled)).cell_index == 0
     filled[1, :, :, 0, 0] = 0.45
-    assert decision.choose_answer(experiment.Table(question, filled)).cell_index == 1
+    assert decision.choose_answer(experiment.RunTable(question, filled)).cell_index == 1
     filled[1, :, :, 0, 0] = 0.6
-    assert decision.choose_answer(experiment.Table(question, filled)).cell_index == 0
+    assert decision.choose_answer(experiment.RunTable(question, filled)).cell_index == 0
 
 
 def test_more_runs_decide_where_a_table_does_not():
@@ -267,7 +267,7 @@ def test_more_runs_decide_where_a_table_does_not():
     filled[0, :, :, 0, 0] = (0.5 + noise)[:, None]
     filled[1, :, :, 0, 0] = 0.498  # within two standard errors, which are 0.0076
     filled[2, :, :, 0, 0] = 0.7
-    table = experiment.Table(question, filled)
+    table = experiment.RunTable(question, filled)
     close_call = decision.plan_close_call(table)
     assert close_call.cells == question.cells[:2]
     assert close_call.num_runs == 4 * 8
@@ -288,16 +288,16 @@ def test_more_runs_decide_where_a_table_does_not():
         scores = np.zeros_like(close_call.make_empty_table().scores)
         scores[0, :, :, 0, 0] = (0.5 + np.tile(noise, 4))[:, None]
         scores[1, :, :, 0, 0] = 0.5 - more
-        decided = decision.choose_answer(table, experiment.Table(close_call, scores))
+        decided = decision.choose_answer(table, experiment.RunTable(close_call, scores))
         assert decided.cell_index == at
         # Of public rows the least answers.
-        free = decision.choose_answer(table, experiment.Table(close_call, scores), is_public=True)
+        free = decision.choose_answer(table, experiment.RunTable(close_call, scores), is_public=True)
         assert free.cell_index == (0 if more < 0 else 1)
     assert decision.choose_answer(table, close_call.make_empty_table()).cell_index == 0
     # Nothing is open where they are clearly worse, or alone in front.
     for value in (0.4, 0.6):
         filled[1, :, :, 0, 0] = value
-        assert decision.plan_close_call(experiment.Table(question, filled)) is None
+        assert decision.plan_close_call(experiment.RunTable(question, filled)) is None
 
 
 def test_the_verdict_is_clear_only_where_its_interval_is():
@@ -308,7 +308,7 @@ def test_the_verdict_is_clear_only_where_its_interval_is():
     sway = np.array([0.1, -0.1, 0.02, -0.02] * 2)
     for shift, clear in ((-0.5, True), (0.01, False), (0.5, True)):
         filled[0, :, Side.HELD_OUT, 0, 0] = guess + sway + shift
-        summary = decision.compare_with_guessing(experiment.Table(question, filled), references, 0)
+        summary = decision.compare_with_guessing(experiment.RunTable(question, filled), references, 0)
         assert summary.means == pytest.approx(shift)
         assert bool(summary.is_clear) is clear
 
@@ -443,7 +443,7 @@ def test_theorem_4_by_hand():
     by_hand = math.log(8) * math.log(n) * 900 / math.log(m / 0.1) ** 4
     result = decision.compute_theorem_trade_off(rows.histogram, 8, mechanism)
     assert result == pytest.approx(by_hand)
-    threshold = weights.best_smooth(rows.histogram, result)
+    threshold = weights.find_best_smooth(rows.histogram, result)
     assert threshold.certificate.proves(1e-9)
 
     # The best threshold beats every other on a grid, row by row: Σ c² and (max user)² written out.

@@ -31,7 +31,7 @@ from dpcore.data_owners.training import read_table
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import charts, plotly_figures
 from dpcore.report.content import remove_private
-from dpcore.report.script import Source
+from dpcore.report.script import ScriptSource
 from pages.data_owners import contents, question, upload
 from pages.shared.base import keys
 from pages.shared.report import report_content
@@ -180,7 +180,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         told_of = build_answer(SECRET, solution.parameters, solution)
         choice = json.loads(told_of.write_json())
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
-        report = contents.build_report(told_of, Source(SECRET))
+        report = contents.build_report(told_of, ScriptSource(SECRET))
         assert report.disclosure is Disclosure.PRIVATE
         assert report.summary_lines is not None
         assert {line.disclosure for line in report.summary_lines} == {Disclosure.PRIVATE}
@@ -310,7 +310,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
         TrainingCard(make_study_result(3), disclosure, disclosure is Disclosure.PUBLIC)
         for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)
     )
-    report = contents.build_report(answer_owners(), Source(LINES), public)
+    report = contents.build_report(answer_owners(), ScriptSource(LINES), public)
     assert report.disclosure is Disclosure.PUBLIC
     made = remove_private(report)
     title, told = made.answers[1]
@@ -325,7 +325,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert np.asarray(figure.columns["joint_epsilon_1"]).tolist() == [0.9, 0.9]
     assert "above in 4 of 4" in report_content.write_html(report, REPORT_TIME, True)
     # Of private records nothing of it is published, though the bounds beside them are public.
-    report = contents.build_report(answer_owners(), Source(LINES), secret)
+    report = contents.build_report(answer_owners(), ScriptSource(LINES), secret)
     assert report.disclosure is Disclosure.PRIVATE
     made = remove_private(report)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}

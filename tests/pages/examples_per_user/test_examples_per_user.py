@@ -16,9 +16,9 @@ import pytest
 
 from dpcore.answer import Answer
 from dpcore.code import Code
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.progress import Stage
+from dpcore.common.wording import format_count, format_number
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
@@ -66,7 +66,7 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
     assert answer.headline in texts
     text = " ".join(str(metric) for metric in list_metrics(app))
     best = answer.solution.best_candidate
-    assert wording.number(round_up(best.multiplier), 4) in text
+    assert format_number(round_up(best.multiplier), 4) in text
     assert "at most" not in text
     names = [entry.get("name") for entry in chart(app, "examples_error")["data"]]
     assert {"Sample examples", "Sample users", "Best bound"} <= set(names)
@@ -78,6 +78,7 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
     assert "Your bound, 5 examples" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_bad_input_gets_sentences(answer: Answer) -> None:
     app = open_app(PAGE)
     check(app.number_input(key="examples_per_user.batch_size").set_value(1e7).run())
@@ -89,6 +90,7 @@ def test_bad_input_gets_sentences(answer: Answer) -> None:
     assert "must be a whole number" in errors(app)
 
 
+@pytest.mark.long
 def test_the_card_has_the_noise_rounded_up(answer: Answer) -> None:
     best = answer.solution.best_candidate
     shown = next(number for number in answer.numbers if number.key == "noise_multiplier")
@@ -128,7 +130,7 @@ def test_a_bound_of_ones_own_that_keeps_too_few_is_said() -> None:
     assert "is too small" in said.facts["Your bound, 1 example"]
     best = answer_quickly(SAMPLE, ASKED).solution.best_candidate
     same = answer_quickly(SAMPLE, replace(ASKED, own_bound=best.bound))
-    assert same.facts[f"Your bound, {wording.counted(best.bound, 'example')}"].startswith("that is the best")
+    assert same.facts[f"Your bound, {format_count(best.bound, 'example')}"].startswith("that is the best")
 
 
 def test_the_bands_reach_from_diverse_to_alike() -> None:
@@ -239,7 +241,7 @@ def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown
     pairs = samples.load("shop-events").pairs
     kept = select_most_records(Ownership.from_pairs(pairs.task_codes, pairs.user_codes), 5)
     texts = shown_texts(app) + " ".join(str(metric) for metric in list_metrics(app))
-    assert wording.number(kept.num_kept) in texts
+    assert format_number(kept.num_kept) in texts
     assert "does not protect that somebody is there" in texts
     check(app.number_input(key="examples_per_user.owners_bound").set_value(0.5).run())
     assert "must be a whole number" in errors(app)

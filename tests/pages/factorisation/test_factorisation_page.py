@@ -360,6 +360,7 @@ def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
     assert "names 40 of the 40 items (computed from private data: do not publish)" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_train_again_and_stop_keeps_the_earlier_result(
     trained: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

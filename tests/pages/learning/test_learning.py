@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.answer import Answer, Curve
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_count, format_number
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, population
@@ -124,13 +124,13 @@ def assert_answer(app: AppTest, problem: optimal_cap.BiasProblem) -> None:
     assert_drawn(lambda name: trace(chart(app, "learning_bound"), name), problem)
     best = optimal_cap.find_best_cap(problem)
     assert [metric.value for metric in list_metrics(app)] == [
-        wording.counted(best.max_contributions, "row"),
+        format_count(best.max_contributions, "row"),
         *(
-            wording.number(item)
+            format_number(item)
             for item in (best.total, best.fraction, best.twice_bias, best.finite_sample, best.privacy)
         ),
     ]
-    assert f"Keep at most {wording.counted(best.max_contributions, 'row')} per user." in shown_texts(app)
+    assert f"Keep at most {format_count(best.max_contributions, 'row')} per user." in shown_texts(app)
 
 
 @pytest.mark.parametrize("name", ["online-retail-lines", "shop-events", "requests-commits"])
@@ -228,7 +228,7 @@ def test_an_own_bound_is_compared_and_marked(cap):
     view, one = build_learning_answer(parameters, shop)
     at_cap = optimal_cap.compute_error_parts(view.problem, cap / shop.histogram.num_rows)
     assert (
-        f"excess risk at most {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.twice_bias))}"
+        f"excess risk at most {format_number(float(at_cap.total))} (bias {format_number(float(at_cap.twice_bias))}"
         in read_answer(one)
     )
     figure = draw_plot(one.plots["learning-bound"]())
@@ -269,10 +269,10 @@ def test_all_bounds_are_drawn_and_listed():
     for term, row in zip(BiasTerm, rows, strict=True):
         best = optimal_cap.find_best_cap(replace(problem, bias=term))
         assert row["Bound"] == term.title
-        assert row["Best bound under it"] == wording.counted(round(best.cap), "row")
-        assert row["Its excess risk"] == wording.number(best.total)
+        assert row["Best bound under it"] == format_count(round(best.cap), "row")
+        assert row["Its excess risk"] == format_number(best.total)
         own = 2.0 * float(optimal_cap.compute_bias_terms(problem, 2 / problem.histogram.num_rows)[term])
-        expected = wording.number(own) if math.isfinite(own) else "does not apply"
+        expected = format_number(own) if math.isfinite(own) else "does not apply"
         assert row["Twice, at your own bound"] == expected
     assert "does not apply" in {row["Twice, at your own bound"] for row in rows}
 
@@ -294,7 +294,7 @@ def test_an_epsilon_is_named_from_which_on_the_sum_is_below_one(app):
     view, one = build_learning_answer(LearningParameters(1.0), COMMITS)
     assert view.best_choice.total > 1.0
     epsilon = solution.find_least_epsilon(view)
-    assert f"From ε = {wording.number(epsilon)} on" in one.detail
+    assert f"From ε = {format_number(epsilon)} on" in one.detail
     for other, is_below in ((epsilon, True), (0.9 * epsilon, False)):
         problem = replace(view.problem, epsilon=other)
         caps = np.arange(1, 1 + problem.histogram.max_size) / problem.histogram.num_rows
@@ -362,7 +362,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(app):
         app.number_input(key=f"learning.{name}").set_value(None)
     check(app.run())
     for name in ("alpha", "population_rows", "draws"):
-        used = f"is empty. Enter a number. Until then {wording.number(getattr(usual, name))} is used"
+        used = f"is empty. Enter a number. Until then {format_number(getattr(usual, name))} is used"
         assert used in errors(app)
         assert app.number_input(key=f"learning.{name}").value is None
     assert trace(chart(app, "learning_bound"), "Best bound")[0].size == 1
@@ -381,7 +381,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(app
     floor = trace(chart(app, "learning_cost"), "Floor, n → ∞")[1][0]
     assert floor > 0.1
     assert smallest[-1] == pytest.approx(floor, rel=1e-3)
-    assert f"flattens at {wording.number(floor)}" in shown_texts(app)
+    assert f"flattens at {format_number(floor)}" in shown_texts(app)
     finite = trace(chart(app, "learning_cost"), "Finite-sample term, no bound")[1]
     assert finite[-1] == pytest.approx(math.sqrt(10 * math.log(1e9 / 0.05) / 1e9))
     check(app.slider(key="learning.loss_variance").set_value(0.0).run())
@@ -426,6 +426,7 @@ HISTOGRAMS = {
 }
 
 
+@pytest.mark.long_for("BiasTerm.TIGHTEST-1e6 sizes")
 @pytest.mark.thinned
 @pytest.mark.parametrize("name", HISTOGRAMS)
 @pytest.mark.parametrize("term", [BiasTerm.TIGHTEST, BiasTerm.COROLLARY_1, BiasTerm.LOG_FRACTION])

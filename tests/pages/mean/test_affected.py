@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from dpcore.common import wording
+import pytest
+
+from dpcore.common.wording import format_count, format_percent
 from pages.shared.base import keys
 from tests.pages.driving import finish, list_metrics, open_on_file, shown_texts
 
@@ -29,7 +31,7 @@ def count_users_above(h: int) -> str:
     number = sum(count > h for count in COUNTS)
     assert 0 < number < len(COUNTS)
     assert len({sum(count > item for count in COUNTS) for item in (h - 1, h, h + 1)}) == 3
-    return f"{wording.counted(number, 'user')} ({wording.percent(number / len(COUNTS))})"
+    return f"{format_count(number, 'user')} ({format_percent(number / len(COUNTS))})"
 
 
 def test_sum_and_count():
@@ -39,6 +41,7 @@ def test_sum_and_count():
         assert f"{count_users_above(read_bound(app))} lie over the bound" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_quantile():
     app = open_page("Quantile", EVENTS)
     app.number_input(key="quantile.low").set_value(0.0)

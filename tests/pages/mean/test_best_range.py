@@ -138,7 +138,7 @@ def test_the_tab_takes_a_range_into_the_setting_and_private_values_give_none():
     assert "A range that you know is the first choice" in texts
     assert "Proved: no choice of this kind is better by more than" in texts
     assert "a private look" not in texts
-    joint = value_range.best_joint(ValueRangeProblem(SHOP.values, 1.0))
+    joint = value_range.find_best_joint(ValueRangeProblem(SHOP.values, 1.0))
     low, high = plots.round_outward(joint)
     check(app.button(key="mean_lower_upper_use").click().run())
     assert (app.session_state["mean.lower"], app.session_state["mean.upper"]) == (low, high)

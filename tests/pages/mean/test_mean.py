@@ -13,8 +13,8 @@ import pytest
 from dpcore import mean
 from dpcore.answer import Answer, standard
 from dpcore.answer.answer import Verdict
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import describe_change, format_count, format_number, format_percent
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
@@ -81,7 +81,7 @@ def replace_share(problem: mean.MeanProblem, dataset: Dataset) -> mean.MeanProbl
 
 def assert_answer(app, problem: mean.MeanProblem) -> None:
     """The page shows the optima of this problem, in the figure and in the words."""
-    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+    cap, smooth = mean.find_best_cap(problem), mean.find_best_smooth(problem)
     figure = chart(app, "mean_error")
     ((x,), (y,)) = trace(figure, "Best bound")
     assert (x, y) == (cap.max_contributions, pytest.approx(math.sqrt(cap.squared_error)))
@@ -90,13 +90,13 @@ def assert_answer(app, problem: mean.MeanProblem) -> None:
     # At large bounds noise can leave the range, and the step that moves the mean into it changes the error a little:
     # `test_moved_mean.py` has that change.
     bounds, errors_drawn = trace(figure, "Total, bounded rows")
-    assert errors_drawn == pytest.approx(np.sqrt(mean.capped_variance(problem, bounds)), rel=2e-3)
+    assert errors_drawn == pytest.approx(np.sqrt(mean.compute_capped_variance(problem, bounds)), rel=2e-3)
     bounds, errors_drawn = trace(figure, "Total, smooth weights")
-    assert errors_drawn == pytest.approx(np.sqrt(mean.smooth_variance(problem, bounds)), rel=2e-3)
+    assert errors_drawn == pytest.approx(np.sqrt(mean.compute_smooth_variance(problem, bounds)), rel=2e-3)
     card_answer = read_number(app, "mean_card")
-    assert card_answer["value"] == wording.counted(cap.max_contributions, "row")
+    assert card_answer["value"] == format_count(cap.max_contributions, "row")
     assert card_answer["copied"] == str(cap.max_contributions)
-    assert card_answer["error"][1] == wording.number(cap.standard_error)
+    assert card_answer["error"][1] == format_number(cap.standard_error)
 
 
 def has_no_answer(app) -> bool:
@@ -137,7 +137,7 @@ def test_epsilon_range_and_variance_move_the_answer_and_epsilon_not_the_axis_of_
         check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
         problem = build_counts_problem(SAMPLE.histogram, epsilon, 1.0, 0.25)
         assert_answer(app, problem)
-        caps.append(mean.best_cap(problem).max_contributions)
+        caps.append(mean.find_best_cap(problem).max_contributions)
         layout = chart(app, "mean_error")["layout"]
         assert layout["xaxis"]["range"] == before["xaxis"]["range"]
         low, high = layout["yaxis"]["range"]
@@ -155,10 +155,10 @@ def test_epsilon_range_and_variance_move_the_answer_and_epsilon_not_the_axis_of_
 def test_an_own_cap_is_compared():
     app = enter_fields(open_app("Mean"), own_bound=200)
     problem = build_counts_problem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
-    error = math.sqrt(float(mean.capped_variance(problem, 200)))
+    error = math.sqrt(float(mean.compute_capped_variance(problem, 200)))
     ((x,), (y,)) = trace(chart(app, "mean_error"), "Your own bound")
     assert (x, y) == (200, pytest.approx(error))
-    assert f"error {wording.number(error)}" in shown_texts(app)
+    assert f"error {format_number(error)}" in shown_texts(app)
     enter_fields(app, own_bound=10**6)
     assert "Outside the axes: your own bound." in shown_texts(app)
     enter_fields(app, own_bound=None)
@@ -212,7 +212,7 @@ def test_what_independence_hides_is_said_and_drawn():
     capped = np.average([rows.mean() for rows in per_user], weights=kept)
     shift = capped - values.values.mean()
     sentences = words.describe_shifts(view, view.value_summary)
-    assert f"The bounded mean differs from the plain mean by {wording.number(shift)}" in sentences[0]
+    assert f"The bounded mean differs from the plain mean by {format_number(shift)}" in sentences[0]
     (trace,) = [
         t
         for t in plotly_figures.draw_plot(made.plots["mean-shift"]()).data
@@ -240,20 +240,18 @@ def test_the_facts_of_the_card_by_hand():
     _, shown = build_mean_answer(dataset, parameters)
     texts = read_answer(shown)
     assert shown.headline == f"Keep at most {best} rows per user."
-    over = wording.percent(20 / 32)
-    assert f"1 user ({wording.percent(1 / 7)}) lies over the bound; " in texts
+    over = format_percent(20 / 32)
+    assert f"1 user ({format_percent(1 / 7)}) lies over the bound; " in texts
     assert f"This user holds {over} of all rows." in texts
-    assert f"{wording.percent((32 - kept) / 32)} of all rows are left out" in texts
+    assert f"{format_percent((32 - kept) / 32)} of all rows are left out" in texts
     for name, h in (("half", best // 2), ("double", 2 * best)):
-        assert f"{name} ({h}) costs {wording.change(errors_of[h], errors_of[best])}" in texts
+        assert f"{name} ({h}) costs {describe_change(errors_of[h], errors_of[best])}" in texts
     close = [h for h in range(1, 21) if errors_of[h] <= 1.05 * errors_of[best]]
     assert f"{close[0]} to {close[-1]} rows are within" in shown.near_optimal
     sampling, noise = parts(best)
     # There are no values, so the error is relative to half of the range, here [0, 1].
     assert shown.relative_error.share == pytest.approx(math.sqrt(sampling + noise) / 0.5)
-    assert (
-        shown.numbers[1].note == f"({wording.percent(math.sqrt(sampling + noise) / 0.5)} of half the range)"
-    )
+    assert shown.numbers[1].note == f"({format_percent(math.sqrt(sampling + noise) / 0.5)} of half the range)"
 
 
 def test_weights_are_drawn_against_the_size_of_the_user():
@@ -261,7 +259,7 @@ def test_weights_are_drawn_against_the_size_of_the_user():
     (trace,) = [
         t for t in plotly_figures.draw_plot(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
     ]
-    h = mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
+    h = mean.find_best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).threshold
     kept = float(np.sum(SAMPLE.histogram.users * np.minimum(SAMPLE.histogram.sizes, h)))
     assert trace.y == pytest.approx(np.minimum(h, trace.x) / (trace.x * kept) * SAMPLE.histogram.num_rows)
 
@@ -340,7 +338,7 @@ def test_private_values_begin_without_a_range_and_nothing_is_answered_before_the
     )
     # Many values outside it change how the headline is read.
     enter_fields(app, upper=1.0)
-    clamped = wording.percent(float(np.mean(SHOP.values.values > 1.0)))
+    clamped = format_percent(float(np.mean(SHOP.values.values > 1.0)))
     assert f"**{clamped} of the values are clamped**" in shown_texts(app)
 
 
@@ -460,7 +458,7 @@ def test_users_clamped_are_answered_on_the_card_and_rows_beside_them():
     solution, answer = build_mean_answer(SHOP, parameters)
     card_answer = read_number(app, "mean_card")
     assert card_answer["value"] == answer.numbers[0].text
-    assert card_answer["error"][1] == wording.number(solution.users_solution.standard_error)
+    assert card_answer["error"][1] == format_number(solution.users_solution.standard_error)
     ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
     assert (x, y) == (
         solution.users_solution.threshold,

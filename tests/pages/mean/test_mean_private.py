@@ -14,10 +14,10 @@ import pytest
 
 from dpcore import mean
 from dpcore.answer import standard
-from dpcore.common import wording
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
+from dpcore.common.wording import format_number
 from dpcore.data import samples
 from dpcore.mean import private_counts
 from dpcore.mean.answer import build_answer
@@ -47,7 +47,9 @@ def shop_problem(epsilon=1.0, release=ReleasedSums.PAIR):
 
 def measure_error(problem):
     """The error of the best cap after the mean is moved into its range."""
-    return math.sqrt(float(measure_caps(problem, mean.best_cap(problem).max_contributions).squared_error))
+    return math.sqrt(
+        float(measure_caps(problem, mean.find_best_cap(problem).max_contributions).squared_error)
+    )
 
 
 def open_shop(epsilon="1"):
@@ -64,7 +66,7 @@ def open_shop(epsilon="1"):
 def test_the_switch_moves_curves_card_and_assumptions():
     app = open_with_private_counts()
     problem = PrivateCountsProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
-    cap = mean.best_cap(problem)
+    cap = mean.find_best_cap(problem)
     figure = chart(app, "mean_error")
     bounds, drawn = trace(figure, "Total, bounded rows, usual split of ε")
     # Numerator B h, denominator h, half of epsilon each, at the worst mean: 8 times the privacy variance.
@@ -90,18 +92,18 @@ def test_a_link_from_before_the_switch_means_public_counts():
     # Nor did it say which mean: it was that of the paper, with independent rows.
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2500.0)
     ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
-    best = mean.best_cap(problem)
+    best = mean.find_best_cap(problem)
     assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
     assert not errors(app)
 
 
 def test_variance_and_mean_of_the_values_are_used():
     app = open_shop()
-    best = mean.best_cap(shop_problem())
+    best = mean.find_best_cap(shop_problem())
     ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(measure_error(shop_problem())))
-    best_cap = mean.best_cap(shop_problem(release=ReleasedSums.SPLIT))
-    sentence = f"{wording.number(best_cap.standard_error)} at their best bound"
+    best_cap = mean.find_best_cap(shop_problem(release=ReleasedSums.SPLIT))
+    sentence = f"{format_number(best_cap.standard_error)} at their best bound"
     assert sentence in shown_texts(app)
     assert best_cap.standard_error > 1.5 * best.standard_error
 
@@ -113,13 +115,16 @@ def test_bound_error_and_program_follow_the_program_and_its_noise():
         release = ReleasedSums.PAIR if program is Program.OPENDP else ReleasedSums.CENTRED_SPLIT
         problem = replace(shop_problem(release=release), program=program)
         ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
-        assert (x, y) == (mean.best_cap(problem).max_contributions, pytest.approx(measure_error(problem)))
+        assert (x, y) == (
+            mean.find_best_cap(problem).max_contributions,
+            pytest.approx(measure_error(problem)),
+        )
     check(app.segmented_control(key="mean.mechanism").set_value("Gaussian").run())
     problem = replace(
         shop_problem(), program=Program.OPENDP, mechanism=NoiseKind.GAUSSIAN, delta=DEFAULT_DELTA
     )
     ((x,), (y,)) = trace(chart(app, "mean_error"), "Best bound")
-    best = mean.best_cap(problem)
+    best = mean.find_best_cap(problem)
     assert (x, y) == (best.max_contributions, pytest.approx(measure_error(problem)))
     assert problem.noise_sentence in shown_texts(app)
     # The link opens the same again.

@@ -12,9 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.answer import Answer, Plot
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_digits, format_entered, format_number, format_percent
 from dpcore.data import samples
 from dpcore.multitask import exact
 from dpcore.multitask import weights as multitask_weights
@@ -145,9 +145,9 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
         mean = chosen.mean_weights[problem.graph.task_sizes == size].mean() / np.sqrt(problem.budget)
         assert weights[float(size)] == pytest.approx(mean)
     texts = {number.label: number.text for number in answer.numbers}
-    assert texts["User budget β"] == wording.number(problem.budget)
+    assert texts["User budget β"] == format_number(problem.budget)
     used = chosen.budget_uses[problem.graph.tasks_per_user > 0].mean() / problem.budget
-    assert texts["Budget used"] == wording.percent(float(used))
+    assert texts["Budget used"] == format_percent(float(used))
 
 
 def compute_ratio(problem: TaskProblem, rule: WeightRule) -> float:
@@ -179,16 +179,15 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         one = build_answer_of(solution)
         expected = float(mu) if compute_ratio(problem, WeightRule(float(mu))) <= 1.05 * totals.min() else best
         assert solution.comparison.recommendation[0] == expected
-        assert one.numbers[1].text_to_copy == wording.digits(expected)
+        assert one.numbers[1].text_to_copy == format_digits(expected)
         assert (f"are for your μ = {words.format_exponent(float(mu))}" in one.detail) == (expected != mu)
         assert (
-            f"μ from {wording.entered(near[0])} to {wording.entered(near[-1])} are within 5"
-            in one.near_optimal
+            f"μ from {format_entered(near[0])} to {format_entered(near[-1])} are within 5" in one.near_optimal
         )
         ratio = compute_ratio(problem, WeightRule(expected))
-        assert one.numbers[0].text == f"−{wording.percent(1.0 - ratio)}"
+        assert one.numbers[0].text == f"−{format_percent(1.0 - ratio)}"
         assert one.error == pytest.approx(ratio)
-        weight = {0.5: "1/√n", 1.0: "1/n"}.get(expected, f"n to the power −{wording.entered(expected)}")
+        weight = {0.5: "1/√n", 1.0: "1/n"}.get(expected, f"n to the power −{format_entered(expected)}")
         assert one.headline == f"Weight a task of n users by {weight}: small tasks weigh more."
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(
@@ -222,7 +221,7 @@ def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(app, monk
     app.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
     check(app.number_input(key="multitask.delta").set_value(1e-8).run())
     budget = {metric.label: metric.value for metric in list_metrics(app)}["User budget β"]
-    assert budget == wording.number(compute_exact_budget(PrivacyTarget(0.1, 1e-8)))
+    assert budget == format_number(compute_exact_budget(PrivacyTarget(0.1, 1e-8)))
     assert chart(app, "many_tasks_weights") == figure_before
 
 
@@ -363,15 +362,15 @@ def test_private_counts_cost_what_dpcore_says(app):
     with_slack = WeightRule(0.5).allocate(rest, counts.usable_counts).total_bound
     plain = WeightRule(0.5).allocate(problem).total_bound
     metrics = {m.label: m.value for m in list_metrics(app)}
-    assert metrics["Total bound with n̂ + s"] == f"{wording.number(with_slack / plain)}×"
+    assert metrics["Total bound with n̂ + s"] == f"{format_number(with_slack / plain)}×"
     assert (
         metrics["Cost factor"]
-        == f"{wording.number(compute_cost_factor(problem.graph.task_sizes, counts.usable_counts))}×"
+        == f"{format_number(compute_cost_factor(problem.graph.task_sizes, counts.usable_counts))}×"
     )
     assert "simulation: not a release" in shown_texts(app)
     # For a cleared field of a tab its default stands in, and it can be mended where it stands.
     check(app.number_input(key="multitask.count_share").set_value(None).run())
-    usual = wording.number(MultitaskParameters(1.0).count_share)
+    usual = format_number(MultitaskParameters(1.0).count_share)
     assert f"The share of β for counts is empty. Enter a number. Until then {usual} is used" in errors(app)
     enter_fields(app, count_share=0.2, experiment_epsilons="one")
     assert "must be numbers separated by commas" in errors(app)
@@ -380,12 +379,13 @@ def test_private_counts_cost_what_dpcore_says(app):
     assert not app.error
 
 
+@pytest.mark.long
 def test_both_budgets_are_shown(app):
     open_tab(app, "Budget")
     both = compare_budgets(TARGET)
     page_text = shown_texts(app)
-    assert wording.number(both.exact_budget, 4) in page_text
-    assert wording.number(both.sufficient_budget, 4) in page_text
+    assert format_number(both.exact_budget, 4) in page_text
+    assert format_number(both.sufficient_budget, 4) in page_text
     assert f"{1.0 / both.weight_gain:.3f}" in page_text
     check(app.select_slider(key=keys.EPSILON_SLIDER).set_value(20.0).run())  # above log(1 / delta)
     assert "does not apply" in shown_texts(app)

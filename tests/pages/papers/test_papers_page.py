@@ -13,6 +13,7 @@ from tests.pages.driving import check, finish, list_figure_keys, open_app, shown
 FIGURE = FIGURES[1].key
 
 
+@pytest.mark.long
 def test_a_figure_is_computed_anew_and_leads_to_its_page() -> None:
     app = open_app("Paper comparison")
     assert list_figure_keys(app) == ["paper_epasto_table_1_drugs"]

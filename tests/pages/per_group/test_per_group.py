@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from dpcore.code import write
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
+from dpcore.common.wording import format_count
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
 from dpcore.data import group_pairs, samples
@@ -34,7 +34,7 @@ from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
-from dpcore.report.script import Source
+from dpcore.report.script import ScriptSource
 from pages.per_group import inputs
 from pages.per_group.question import QUESTION
 from pages.shared.base import keys
@@ -120,7 +120,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
             assert (view.best_vector, view.vector_group_errors, view.saved_share) == (None, None, 0.0)
             assert answer_from(view).alternative is None
         if view.pair is not None:  # the bound that libraries ask for comes first
-            assert wording.counted(view.pair.max_groups, "group") in answer_words.write_headline(view)
+            assert format_count(view.pair.max_groups, "group") in answer_words.write_headline(view)
         told = answer_from(view)
         assert told.disclosure is Disclosure.PUBLIC
         names = [name for name, _, _ in told.proofs]
@@ -281,6 +281,7 @@ def test_code_carries_the_numbers_of_the_card() -> None:
             assert f"MAX_NORM = {round_up(view.best_vector.max_norm)!r}" in best_norm
 
 
+@pytest.mark.long
 def test_the_file_holds_question_answer_and_proofs() -> None:
     view = solve(SHOP, build_parameters(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6))
     choice_file = read_choice_file(view)
@@ -406,7 +407,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     of = report_content.build_page_report(
         QUESTION,
         answer_from(view, private),
-        Source(private, needs_rows=True, write_data_cell=answer.write_data_cell),
+        ScriptSource(private, needs_rows=True, write_data_cell=answer.write_data_cell),
     )
     (figure, *_), told = of.figures, answer_from(view, private)
     assert figure.columns["error"].tolist() == view.error_map.errors.ravel().tolist()

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from dpcore.code import write
-from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.programs import Program
 from dpcore.common.strict_json import JsonValue
+from dpcore.common.wording import format_percent
 from dpcore.per_group.answer import answer
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import DrawnPair, PrivatePairProblem
@@ -54,7 +54,7 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     app.session_state["private_choice.selection_epsilon"] = 0.5
     check(app.run())
     # 0.5 times 60 groups over 1: 30, and nothing of the data is in it.
-    assert f"usually within about {wording.percent(0.05, 1)} of the best pair's" in shown_texts(app)
+    assert f"usually within about {format_percent(0.05, 1)} of the best pair's" in shown_texts(app)
     confirm(app, "per_group_card_draw")
     ((_, held),) = app.session_state["private_choice.choices"].items()
     ((kind, drawn),) = held

@@ -22,7 +22,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
 from dpcore.plan.answer import build_answer, solve
 from dpcore.plan.parameters import Objective, PlanParameters, choose_defaults
-from dpcore.report.script import Source
+from dpcore.report.script import ScriptSource
 from pages.plan import inputs, line_table, question
 from pages.shared.base import keys
 from pages.shared.report import report_content
@@ -203,7 +203,9 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     assert (held["user"], held["value"], held["group"]) == (USER, VALUE, GROUP)
     path = nasty.layout.files[0].name
     assert ss.plan_bounds(nasty, **held).parameters == parameters
-    content = report_content.build_page_report(question.QUESTION, answer, Source(nasty, needs_rows=True))
+    content = report_content.build_page_report(
+        question.QUESTION, answer, ScriptSource(nasty, needs_rows=True)
+    )
     public = report_content.write_json(content, REPORT_TIME, public_only=True)
     assert answer.headline not in public
     for private in (path, "Betrag"):
@@ -212,6 +214,7 @@ def test_what_leaves_the_page_reads_a_file_with_any_names(nasty: Dataset):
     assert VALUE in report_content.write_script(content, REPORT_TIME, False)
 
 
+@pytest.mark.long
 def test_what_mean_assumes_the_mean_of_a_plan_assumes_and_of_private_values_it_is_asked_anew():
     asked = {"link": "1", "data": "shop-events", "epsilon": "1", "lower": "0", "upper": "100"}
     app = open_app(

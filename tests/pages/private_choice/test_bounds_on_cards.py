@@ -59,6 +59,7 @@ def buttons(app: Any, name: str) -> list[str]:
     return [button.label for button in app.button if button.key == f"{name}_card_draw"]
 
 
+@pytest.mark.long_but("sum row by row, Gaussian")
 @pytest.mark.parametrize(
     ("title", "name", "state", "number", "wanted", "says"),
     [
@@ -188,6 +189,7 @@ def test_a_total_is_divided_shown_and_never_exceeded_however_often_somebody_draw
         check(app.run())
 
 
+@pytest.mark.long
 def test_a_page_is_computed_for_what_a_total_leaves_for_its_release() -> None:
     """The figure of the card is that of the call at the release's part, before a draw and after it, on every page."""
 

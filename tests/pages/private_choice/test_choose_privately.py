@@ -69,9 +69,11 @@ def test_the_exact_curve_is_that_of_the_law():
     # The distribution by hand at one budget: sort the costs, add up the chances.
     budget = x[np.argmin(np.abs(x - 0.01))]
     costs = np.sqrt(
-        mean.smooth_variance(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25), problem.candidates)
+        mean.compute_smooth_variance(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25), problem.candidates)
     )
-    costs = costs / mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).standard_error - 1.0
+    costs = (
+        costs / mean.find_best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).standard_error - 1.0
+    )
     chances = choice.compute_probabilities(problem, SAMPLE.histogram, budget)
     order = np.argsort(costs)
     median = costs[order][np.argmax(np.cumsum(chances[order]) >= 0.5)]
@@ -103,16 +105,17 @@ def test_card_says_what_it_costs_and_in_all():
     assert [number.value is None for number in empty.numbers] == [False, False, False, True]
 
 
+@pytest.mark.long
 def test_a_copy_costs_what_choosing_on_simulated_copies_costs(all_copies):
     # The same copies, with the bound and the error of *Mean*.
     problem = mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)
     bounds = comparison.simulate_chosen_bounds(
         SAMPLE.histogram,
-        lambda copy: mean.best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
+        lambda copy: mean.find_best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
         PrivateParameters(1.0).histogram_parameters,
     )
-    errors = np.sort(np.sqrt(mean.smooth_variance(problem, bounds)))
-    median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
+    errors = np.sort(np.sqrt(mean.compute_smooth_variance(problem, bounds)))
+    median = errors[errors.size // 2 - 1] / mean.find_best_smooth(problem).standard_error - 1.0
     assert solve_choice().histogram_cost.median == pytest.approx(median)
 
 
@@ -202,6 +205,7 @@ def test_next_to_no_sampling_error_needs_no_choice():
         PrivateParameters(1e-6, variance_share=0.25)
 
 
+@pytest.mark.long
 def test_more_users_than_can_be_added_up_give_a_sentence():
     app = on_private_data("Sum and count", ContributionHistogram([1, 2], [MAX_TOTAL_USERS, 5]))
     check(app.button(key="total_card_draw").click().run())
@@ -288,6 +292,7 @@ def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
     assert facts["Over the maximum"] == f"{over} users. Raise it only for reasons outside these data."
 
 
+@pytest.mark.long
 def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     app = on_private_data()
     release_copy(app)

@@ -146,6 +146,7 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
     assert "All values lie inside" not in shown_texts(app)
 
 
+@pytest.mark.long
 def test_bounds_entered_without_values_in_sight_stay() -> None:
     # A histogram shows no values: bounds entered beside it are the person's own.
     histogram = "size,users\n1,300\n5,40\n30,3\n"
@@ -315,6 +316,7 @@ def test_values_facets_never_reach_a_release() -> None:
         )
 
 
+@pytest.mark.long
 def test_report_and_script_of_the_copy_carry_the_label(report_contents, tmp_path) -> None:
     app = go(draw_release(open_private_file()), "Mean")
     app.session_state["mean.tabs"] = "Downloads"

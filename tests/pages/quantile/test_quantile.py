@@ -14,11 +14,11 @@ from plotly.io import to_json
 
 from dpcore import quantile
 from dpcore.answer import Level
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
 from dpcore.common.progress import Stage
+from dpcore.common.wording import format_count, format_number, format_percent
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values
@@ -149,20 +149,20 @@ def test_the_answer_is_that_of_the_core():
     (level,) = drawn_main["layout"]["shapes"]
     assert level["y0"] == level["y1"] == pytest.approx(unbounded.expected_rank_error)
     assert "No bound" in [one["name"] for one in drawn_main["data"]]
-    best = optimal_bound.best_bound(problem(), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
+    best = optimal_bound.find_best_bound(problem(), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
     out = quantile.compute_output(problem(), WeightKind.SMOOTH, best.bound)
     low, high = out.find_interval()
     assert [one.value for one in answer.numbers] == pytest.approx(
         [best.bound, out.expected_rank_error, unbounded.expected_rank_error]
     )
     assert [one.text for one in answer.numbers] == [
-        wording.counted(best.bound, "row"),
-        wording.percent(out.expected_rank_error),
-        wording.percent(unbounded.expected_rank_error),
+        format_count(best.bound, "row"),
+        format_percent(out.expected_rank_error),
+        format_percent(unbounded.expected_rank_error),
     ]
-    assert f"of answers lie from {wording.number(low)} to {wording.number(high)}, mean" in read_answer(answer)
+    assert f"of answers lie from {format_number(low)} to {format_number(high)}, mean" in read_answer(answer)
     assert float(answer.numbers[0].text_to_copy) == pytest.approx(best.bound, rel=1e-14)
-    assert answer.headline == f"Cap each user's total weight at {wording.counted(best.bound, 'row')}."
+    assert answer.headline == f"Cap each user's total weight at {format_count(best.bound, 'row')}."
     words = read_answer(answer)
     assert all(assumption in words for assumption in quantile.list_assumptions(Neighbours.REPLACE_VALUES))
     assert (
@@ -182,7 +182,7 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
         for beyond in (tried.bounds[tried.bounds < low][-1:], tried.bounds[tried.bounds > high][:1]):
             assert beyond.size
             assert tried.expected_errors[tried.bounds == beyond[0]] > 1.05 * tried.expected_errors.min()
-    assert f"{wording.number(low)} to {high:.0f} rows are within 5" in answer.near_optimal
+    assert f"{format_number(low)} to {high:.0f} rows are within 5" in answer.near_optimal
     # A bound from counts was not chosen by its error.
     assert not answer_for(bound_from=BoundFrom.COUNTS).near_optimal
 
@@ -192,7 +192,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     problem = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, first_seed=29, num_subsamples=1)
     answer = answer_for(weighting=Weighting.CAP)
     smooth, best = answer.solution.choices.smooth_choice, answer.solution.choices.cap_choice
-    assert optimal_bound.best_bound(problem, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
+    assert optimal_bound.find_best_bound(problem, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
     # By subsamples that the page did not use.
     fresh = np.concatenate(
         [
@@ -208,10 +208,10 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     assert abs(best.rank_error - fresh.mean()) <= 4.0 * spread
     assert fresh.mean() > smooth.rank_error
     words = read_answer(answer)
-    assert answer.numbers[1].text == wording.percent(best.rank_error)
+    assert answer.numbers[1].text == format_percent(best.rank_error)
     error_text = sentences.format_error(best.rank_error, best.standard_error)
-    assert f"bounded rows with a bound of {wording.number(best.bound)}, error {error_text}" in words
-    spread_text = f"± {wording.percent(best.standard_error)} over {mechanism.DEFAULT_SUBSAMPLES} subsamples."
+    assert f"bounded rows with a bound of {format_number(best.bound)}, error {error_text}" in words
+    spread_text = f"± {format_percent(best.standard_error)} over {mechanism.DEFAULT_SUBSAMPLES} subsamples."
     assert answer.numbers[1].help.endswith(spread_text)
     assert "the release draws its own" in words
     # Smooth weights draw no subsample.
@@ -227,7 +227,7 @@ def test_an_own_bound_is_compared():
     width = x[1] - x[0]
     middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
     assert density[100] * width == pytest.approx(float(middle))
-    error = wording.percent(out.expected_rank_error)
+    error = format_percent(out.expected_rank_error)
     assert f"Your own bound, 4 rows: rank error {error}" in read_answer(answer)
     assert [name for name, _ in answer.code.forms][-1] == "Bound, 4 rows"
     assert "Your own bound" not in [t.get("name") for t in render_plot(answer_for())["data"]]
@@ -278,13 +278,12 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
 def test_other_bases_and_no_bound_are_used(given, base):
     answer = answer_for(**given, weighting=Weighting.NONE)
     out = quantile.compute_output(problem(base=base), WeightKind.SMOOTH, 1000.0)
-    best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
+    best = optimal_bound.find_best_bound(problem(base=base), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
     assert answer.numbers[2].value == pytest.approx(out.expected_rank_error)
     assert (
-        answer.headline
-        == f"Set a bound: cap each user's total weight at {wording.counted(best.bound, 'row')}."
+        answer.headline == f"Set a bound: cap each user's total weight at {format_count(best.bound, 'row')}."
     )
-    assert answer.numbers[1].text == wording.percent(best.rank_error)
+    assert answer.numbers[1].text == format_percent(best.rank_error)
     # Its density over the values shown is that of the base.
     x, curve_values = trace(render_plot(answer, "density"), "Base ν")
     assert np.median(curve_values / np.exp(base.log_density(x))) == pytest.approx(1.0, rel=1e-3)
@@ -297,11 +296,11 @@ def test_several_quantiles_share_epsilon_and_have_a_line_each():
     near = render_plot(answer, "near")
     for item in together:
         low, high = item.find_interval()
-        assert f"answers lie from {wording.number(low)} to {wording.number(high)}" in words
+        assert f"answers lie from {format_number(low)} to {format_number(high)}" in words
         t, curve_values = trace(near, f"{item.quantile:g}-quantile")
         assert curve_values == pytest.approx(item.compute_probability_within(t))
     mean_error = np.mean([item.expected_rank_error for item in together])
-    assert f"Rank error {wording.percent(mean_error)}" in words
+    assert f"Rank error {format_percent(mean_error)}" in words
 
 
 def test_the_bound_from_counts_uses_no_values():
@@ -309,14 +308,14 @@ def test_the_bound_from_counts_uses_no_values():
     answer = answer_for(**given)
     bound = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
     best = bound.find_best(WeightKind.SMOOTH).bound
-    assert answer.numbers[0].text == wording.counted(best, "row")
+    assert answer.numbers[0].text == format_count(best, "row")
     paper = render_plot(answer, "paper")
     x, curve_values = trace(paper, "Smooth weights")
     assert curve_values == pytest.approx(bound.compute(WeightKind.SMOOTH, x))
     ((x,), (y,)) = trace(paper, "Best, smooth weights")
     assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.compute(WeightKind.SMOOTH, best))))
     wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, is_for_population=True)
-    assert f"A = {wording.number(wider.trade_off)}" in sentences.describe_paper_bound(
+    assert f"A = {format_number(wider.trade_off)}" in sentences.describe_paper_bound(
         answer_for(**given, population=True).solution
     )
 
@@ -408,8 +407,8 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     job = app.session_state["quantile.search_job"]
     assert job.is_running
     assert answer_answer.SENTENCE_BY_STAGE[Stage.FIRST] in app.get("progress")[0].proto.text
-    smooth = optimal_bound.best_bound(problem(0.5), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
-    assert list_metrics(app)[0].value == wording.counted(smooth.bound, "row")
+    smooth = optimal_bound.find_best_bound(problem(0.5), WeightKind.SMOOTH, core.NUM_SEARCH_BOUNDS)
+    assert list_metrics(app)[0].value == format_count(smooth.bound, "row")
     monkeypatch.undo()
     job.stop()
     finish_searches(app)
@@ -418,7 +417,7 @@ def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     finish_searches(check(app.button(key="quantile_again").click().run()))
     assert "Stopped early" not in shown_texts(app)
     assert not app.get("progress")
-    exact = optimal_bound.best_bound(problem(0.5), WeightKind.CAP)
+    exact = optimal_bound.find_best_bound(problem(0.5), WeightKind.CAP)
     ((x,), (y,)) = trace(chart(app, "quantile_error"), "Best bound")
     assert (x, y) == (exact.bound, pytest.approx(exact.rank_error))
 
@@ -482,7 +481,7 @@ def test_private_values_are_asked_for_their_range_and_labelled():
     assert "Do not publish" in texts
     assert "public input" not in texts
     outside = int((SHOP.values.values > 1.0).sum())
-    share = wording.percent(outside / SHOP.values.values.size)
+    share = format_percent(outside / SHOP.values.values.size)
     assert f"{outside:,} values of {SHOP.values.values.size:,} ({share}) lie outside [L, U]" in texts
     assert f"{share} of the values lie outside the base distribution" in errors(app)
     helps = [button.proto.help for button in app.get("download_button") if button.proto.help]
@@ -562,6 +561,7 @@ def test_a_program_answers_within_four_standard_deviations_of_a_normal_base():
     assert "Set the mean of ν and its standard deviation from what you know" in errors(app)
 
 
+@pytest.mark.long
 def test_a_poor_base_is_drawn_and_said():
     app = open_quantile_page()
     app.session_state["quantile.tabs"] = "Base distribution"

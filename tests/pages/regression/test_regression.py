@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_number
 from dpcore.regression import draw, sample_limiting, study, working_set
 from dpcore.regression.answer import plots, solution
 from dpcore.regression.estimate import (
@@ -157,16 +157,16 @@ def assert_answer(app: AppTest, problem, labels) -> None:
     error = compute_squared_prediction_error(problem, our_solution, labels)
     unbounded_error = compute_squared_prediction_error(problem, none, labels)
     bounded_text, unbounded_text = (
-        wording.number(math.sqrt(x), 3)
+        format_number(math.sqrt(x), 3)
         for x in (caps.squared_prediction_errors[caps.best_index], unbounded_error)
     )
     assert read_metrics(app) == [
-        wording.number(math.sqrt(error), 3),
+        format_number(math.sqrt(error), 3),
         f"best bound {bounded_text}, no bound {unbounded_text}",
-        wording.number(math.sqrt(our_solution.variance)),
-        wording.number(our_solution.laplace_noise.scale),
-        wording.number(math.sqrt(float(caps.variances[caps.best_index]))),
-        wording.number(math.sqrt(none.variance)),
+        format_number(math.sqrt(our_solution.variance)),
+        format_number(our_solution.laplace_noise.scale),
+        format_number(math.sqrt(float(caps.variances[caps.best_index]))),
+        format_number(math.sqrt(none.variance)),
     ]
 
 
@@ -460,6 +460,7 @@ def test_intervals_are_those_that_the_core_proves_to_cover():
     assert np.all(np.abs(released_values - TRUTH) <= 6.0 * half_widths)
 
 
+@pytest.mark.long
 def test_the_curve_against_epsilon_is_that_of_the_core(answered_page):
     app = show_coefficients(open_tab(answered_page, "Against ε"))
     problem, labels = make_problem()
@@ -472,6 +473,7 @@ def test_the_curve_against_epsilon_is_that_of_the_core(answered_page):
         assert y == pytest.approx(np.sqrt(sweep[f"{method}_coefficients"]), rel=1e-5)
 
 
+@pytest.mark.long
 def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
     app = open_tab(open_small(), "Search")
     finish(check(app.button(key="regression_cvxpy_start").click().run()), "regression.cvxpy")
@@ -486,6 +488,7 @@ def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
     assert "offered up to 10" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     real = working_set.solve
 
@@ -543,6 +546,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
     assert_answer(app, *make_problem())
 
 
+@pytest.mark.long
 def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.MonkeyPatch):
     app = open_small()
     before = chart(app, "regression_errors_predictions")["data"]
@@ -557,6 +561,7 @@ def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.Mo
     assert_answer(app, *make_problem(2.0))
 
 
+@pytest.mark.long
 def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
     real = sample_limiting.try_caps
     monkeypatch.setattr(

@@ -179,11 +179,11 @@ def test_training_predicts_what_its_formulas_say() -> None:
         mechanism = replace(parameters.mechanism, epsilon=epsilon)
         bound, error = comparison.compute_best_bound_and_error(epsilon)
         trade_off = decision.calibrate_trade_off(eigenvalues, mechanism)
-        assert bound == weights.best_smooth(rows.histogram, trade_off).bound
+        assert bound == weights.find_best_smooth(rows.histogram, trade_off).bound
         assert error <= comparison.compute_errors(epsilon, all_values).min() * (1.0 + 1e-12)
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
-        kept = float(rows.histogram.kept_rows(bound))
+        kept = float(rows.histogram.count_kept_rows(bound))
         noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient_noise_std / kept)
         parts = (0.0, decision.calibrate_costs(eigenvalues, mechanism)[1])
         assert float(decision.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
@@ -250,7 +250,7 @@ def test_quantiles_are_those_of_users_and_round_numbers_stay_few() -> None:
         candidates = against.list_candidates(comparison, 1.0)
         for share, words in ((0.5, "median"), (0.9, "90"), (0.99, "99")):
             (candidate,) = [c for c in candidates if words in c.reason]
-            assert candidate.bound == histogram.quantile(share)
+            assert candidate.bound == histogram.find_quantile(share)
         assert sum(c.reason == "round number" for c in candidates) <= against.MAX_ROUND_BOUNDS + 1
 
 

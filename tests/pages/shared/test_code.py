@@ -320,9 +320,10 @@ def test_the_program_on_the_page_runs_as_it_stands(library: Program, monkeypatch
     exec(compile(text, "program", "exec"), names)
     sizes = driving.data(app).histogram
     # Laplace noise of scale T at epsilon = 1 stays within 20.8 T with probability 1 - 1e-9.
-    assert abs(names["count"] - float(sizes.kept_rows(bound))) <= 20.8 * bound + 1
+    assert abs(names["count"] - float(sizes.count_kept_rows(bound))) <= 20.8 * bound + 1
 
 
+@pytest.mark.long
 def test_a_range_for_totals_of_both_signs_is_written() -> None:
     losses = b"user_id,amount\n" + b"".join(b"u%d,%d\n" % (i % 50, (i * 7) % 41 - 20) for i in range(400))
     app = driving.open_on_file(losses, "Sum and count")

@@ -11,10 +11,10 @@ import pytest
 
 import dpcore as ss
 from dpcore import mean, total
-from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
+from dpcore.common.wording import format_percent
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import get_user_amounts
@@ -98,7 +98,8 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
                 bounds["with DP"] = release.condition.find_best_bound(histogram)
             # Where the error is the same at two bounds, either is best.
             costs = {
-                page: float(mean.capped_variance(on_mean.solution.problem, h)) for page, h in bounds.items()
+                page: float(mean.compute_capped_variance(on_mean.solution.problem, h))
+                for page, h in bounds.items()
             }
             assert list(costs.values()) == pytest.approx([costs["Mean"]] * len(costs), rel=1e-12), bounds
             # Another variance is another setting, and it is named.
@@ -228,7 +229,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
         assert release.condition.find_best_bound(histogram) == best
         assert mean_against(data_set, parameters).compute_best_bound_and_error(epsilon)[0] == best
         errors = release.condition.compute_errors(histogram, np.array([1.0, 7.0, float(best)]))
-        there = np.sqrt(mean.capped_variance(on_mean.solution.problem, [1.0, 7.0, best]))
+        there = np.sqrt(mean.compute_capped_variance(on_mean.solution.problem, [1.0, 7.0, best]))
         np.testing.assert_allclose(errors / errors[-1], there / there[-1], rtol=1e-9)
         # Of a population users who differ are not taken into account, and that is told.
         population = dataclasses.replace(parameters, target=mean.Target.POPULATION)
@@ -245,12 +246,12 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     parameters = mean.MeanParameters(
         1.0, 0.0, 100.0, counts=mean.Counts.PRIVATE, target=mean.Target.TABLE, likeness=mean.Likeness.ENTERED
     )
-    differ = mean.best_cap(parameters.build_problem(SECRET.histogram)).max_contributions
+    differ = mean.find_best_cap(parameters.build_problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {differ} rows" in shown_texts(app)
     check(app.segmented_control(key="mean.likeness").set_value("Not at all").run())
     assert app.session_state["mean.counts"] is mean.Counts.PRIVATE
     assert app.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
-    cap = mean.best_cap(
+    cap = mean.find_best_cap(
         mean.MeanParameters(1.0, 0.0, 100.0).build_problem(SECRET.histogram)
     ).max_contributions
     assert f"Keep at most {cap} rows" in shown_texts(app)
@@ -262,7 +263,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     problem = mean.MeanProblem(
         SECRET.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table_values=table
     )
-    max_contributions = mean.best_cap(problem).max_contributions
+    max_contributions = mean.find_best_cap(problem).max_contributions
     assert max_contributions != cap
     assert f"Keep at most {max_contributions} rows" in shown_texts(app)
     assert f"private counts the best bound is **{cap} rows**" in shown_texts(app)
@@ -273,8 +274,8 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     app = check(use_dataset(open_app("Mean"), SHOP).run())
     check(app.button(key="mean_as_in_paper").click().run())
     variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
-    cap = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
-    worst = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
+    cap = mean.find_best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
+    worst = mean.find_best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
     sentence = f"*Mean* finds {cap} for this release, this page {worst}: its σ² is {variance / 1e4:.3g} of"
     assert sentence in shown_texts(go(app, "Weights vs. caps"))
     app.session_state["mean.variance_source"] = mean.VarianceSource.WORST_CASE
@@ -388,7 +389,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     assert "The draw aims at the least bias plus mean noise." in cost
     extra = forecast(PrivateParameters(1.0, purpose=BoundPurpose.SUM).choice)
     assert extra.max() > 1.0
-    assert all(wording.percent(item) in cost for item in extra)
+    assert all(format_percent(item) in cost for item in extra)
     assert "a bound that you know does better" in cost
     confirm(app, "total_card_draw")
     assert "On public samples" not in shown_texts(app)
@@ -403,8 +404,8 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     table = ValueSummary.from_dataset(SHOP, 0.0, 100.0).table_values
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table_values=table)
     ratio = math.sqrt(
-        mean.capped_variance(problem, 50)
-        / mean.capped_variance(problem, mean.best_cap(problem).max_contributions)
+        mean.compute_capped_variance(problem, 50)
+        / mean.compute_capped_variance(problem, mean.find_best_cap(problem).max_contributions)
     )
     assert f"{ratio:.1f} times as much compared with the bound above" in sentence
     # What is wrong with it is said beside it, and the answer stands.

@@ -14,7 +14,7 @@ from dpcore import mean
 from dpcore.answer import axes
 from dpcore.answer.against import SLIDER_EPSILONS
 from dpcore.common.privacy import Disclosure
-from dpcore.common.wording import plain
+from dpcore.common.wording import escape_text
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
@@ -189,16 +189,18 @@ def rendered(markdown: str) -> str:
 @given(st.text(alphabet=string.printable, max_size=60))
 def test_any_text_is_literal(text):
     message = " ".join(text.split())
-    assert rendered(plain(text)) == message
+    assert rendered(escape_text(text)) == message
 
 
 @given(st.text(max_size=300), st.integers(2, 100))
 def test_long_text_is_cut(text, most):
     message = " ".join(text.split())
-    seen = plain(text.replace("\\", "/").replace(JOINER, ""), most).replace("\\", "").replace(JOINER, "")
+    seen = (
+        escape_text(text.replace("\\", "/").replace(JOINER, ""), most).replace("\\", "").replace(JOINER, "")
+    )
     assert len(seen) <= most
     if len(message) > most:
-        assert plain(text, most).endswith("…")
+        assert escape_text(text, most).endswith("…")
 
 
 @given(low=st.floats(1e-12, 1e12), factor=st.floats(1.0, 1e9))

@@ -30,7 +30,7 @@ from dpcore.report import content as report_document
 from dpcore.report import report_html
 from dpcore.report.content import Line, Report, remove_private, write_report_json
 from dpcore.report.markup import escape_markdown
-from dpcore.report.script import Source
+from dpcore.report.script import ScriptSource
 from dpcore.total.parameters import Summed
 from pages.mean.question import QUESTION as MEAN
 from pages.regression import upload as regression_report
@@ -446,7 +446,7 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     parameters = MeanParameters(0.7, lower=0.0, upper=40.0, user_share=0.35, own_bound=7)
     behind = Dataset("a.csv", "", disclosure, ContributionHistogram([1, 9], [30, 2]))
     answer = Answer("", "", (), (), disclosure, parameters=parameters)
-    report = report_content.build_page_report(MEAN, answer, Source(behind))
+    report = report_content.build_page_report(MEAN, answer, ScriptSource(behind))
     report = remove_private(report) if public_only else report
     labels = {line.name: line.shown_label for line in report.setting_lines}
     words = MEAN.get_report_labels()

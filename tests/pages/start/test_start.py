@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pytest
 
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_count, format_percent
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
@@ -56,7 +56,7 @@ def test_the_bound_is_the_one_that_sum_and_count_says(epsilon):
     app = open_app("Home", link="1", data=session.DEFAULT_SAMPLE, epsilon=f"{epsilon:g}")
     histogram = data(app).histogram
     every = off_by(histogram, np.arange(1, histogram.max_size + 1), epsilon)[2]
-    rows = wording.counted(int(np.argmin(every)) + 1, "row")
+    rows = format_count(int(np.argmin(every)) + 1, "row")
     assert f"For one count, keep at most {rows} per user." in shown_texts(app)
     assert f"Keep at most {rows} per user." in shown_texts(go(app, "Sum and count"))
 
@@ -79,15 +79,15 @@ def test_the_figure_is_the_error_by_hand_and_the_sweet_spot_the_best_of_all_boun
     assert y == pytest.approx(every.min())
     assert every[int(x) - 1] == pytest.approx(every.min())
     card_answer = read_number(app, "start_card")
-    assert (card_answer["copied"], card_answer["error"][1]) == (str(int(x)), wording.percent(y))
+    assert (card_answer["copied"], card_answer["error"][1]) == (str(int(x)), format_percent(y))
     lost, noise, _ = off_by(histogram, x)
     said = [[name, text] for name, text, _ in card_answer["split"][1]]
-    assert said == [["Bias", wording.percent(lost[0])], ["Noise", wording.percent(noise[0])]]
+    assert said == [["Bias", format_percent(lost[0])], ["Noise", format_percent(noise[0])]]
     # The handle lets go of a bound; any number may be entered.
     check(app.number_input(key="start.bound").set_value(137.0).run())
     ((x,), (y,)) = trace(chart(app, "start_tradeoff"), "Your own bound")
     assert (x, y) == (137.0, pytest.approx(off_by(histogram, 137)[2][0]))
-    assert f"With **137 rows** the count is off by **{wording.percent(y)}**" in shown_texts(app)
+    assert f"With **137 rows** the count is off by **{format_percent(y)}**" in shown_texts(app)
 
 
 def test_the_picture_moves_with_epsilon_and_its_axes_do_not():
@@ -155,7 +155,7 @@ def test_the_card_says_what_the_bound_that_is_set_does():
     few = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram([1, 4, 20], [3, 2, 1]))
     answer = build_answer(few, StartParameters(1.0, 4))
     for share in (16 / 31, 4 / 31, (16 + 4 * np.exp(-16 / 4)) / 31):
-        assert wording.percent(share) in answer.detail
+        assert format_percent(share) in answer.detail
     # Without a bound nothing is said or drawn of one. At so small a budget nothing plays, as there is no best one.
     lone_answer = build_answer(few, StartParameters(0.01))
     assert "every bound adds more noise than there is to count" in lone_answer.headline

@@ -14,10 +14,10 @@ from scipy import optimize, stats
 from dpcore import total
 from dpcore.answer import standard
 from dpcore.code import write
-from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
+from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
@@ -112,7 +112,7 @@ def error_of(problem: total.TotalProblem, t: float) -> float:
 def assert_answer(app, problem: total.TotalProblem) -> None:
     """The page shows the optimum of this problem, and curves that are the errors."""
     figure = chart(app, "total_error")
-    best = total.best_bound(problem)
+    best = total.find_best_choice(problem)
     ((x,), (y,)) = trace(figure, "Best bound")
     assert (x, y) == (best.max_total, pytest.approx(best.certificate.value))
     assert y == pytest.approx(error_of(problem, x), rel=2e-3)
@@ -174,7 +174,7 @@ def test_all_measures_are_drawn_on_request_in_colours_of_their_own():
         problem = problem_of(ROWS, EPSILON, measure=measure, is_integer=True)
         bounds, curve_values = trace(figure, name)
         assert curve_values[100] == pytest.approx(error_of(problem, bounds[100]), rel=2e-3)
-        best = total.best_bound(problem)
+        best = total.find_best_choice(problem)
         assert trace(figure, f"Best bound, {name}")[0] == [best.max_total]
     table = next(str(m.value) for m in app.markdown if str(m.value).startswith("| error"))
     assert f"{best.max_total:,.0f} rows |" in table
@@ -184,7 +184,7 @@ def test_totals_of_a_column_are_summed():
     app = on_shop(summed="values")
     assert_answer(app, problem_of(Amounts.from_totals(SHOP.totals), EPSILON))
     assert "total of amount" in shown_texts(app)
-    assert f"add up to {wording.number(float(SHOP.totals.totals.sum()), 4)}" in shown_texts(app)
+    assert f"add up to {format_number(float(SHOP.totals.totals.sum()), 4)}" in shown_texts(app)
 
 
 def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
@@ -200,7 +200,7 @@ def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
         assert "2475" not in text
         code = write(card.code.forms[0][1], Program.PYTHON).text
         ends = [float(x) for x in re.search(r"LOW, HIGH = (\S+), (\S+) ", code).groups()]
-        assert wording.number(ends[1], 4) in text
+        assert format_number(ends[1], 4) in text
         assert float(f"{ends[1]:.4g}") == ends[1]
         assert ends[0] == (0.0 if sign > 0.0 else -ends[1])
 
@@ -262,11 +262,13 @@ def test_what_cannot_be_released_is_said():
 def test_the_better_noise_is_said():
     texts = shown_texts(open_tab(open_app(TITLE), "total", "Measures and noise"))
     laplace, gaussian = (
-        total.best_bound(problem_of(ROWS, EPSILON, noise, delta, is_integer=True)).errors.absolute_errors
+        total.find_best_choice(
+            problem_of(ROWS, EPSILON, noise, delta, is_integer=True)
+        ).errors.absolute_errors
         for noise, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6))
     )
-    assert f"The best error is {wording.number(laplace)} rows with Laplace noise" in texts
-    assert f"{wording.number(gaussian)} rows with Gaussian noise" in texts
+    assert f"The best error is {format_number(laplace)} rows with Laplace noise" in texts
+    assert f"{format_number(gaussian)} rows with Gaussian noise" in texts
     assert "δ = 0.000001" in texts
 
 
@@ -336,7 +338,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     clipped = problem.clip(-t, t)
     shown = read_number(app, "total_card")
     assert (shown["value"], shown["copied"]) == ("[−30, 30]", "-30, 30")
-    assert shown["error"][:2] == ["Expected error", wording.number(float(clipped.errors.absolute_errors))]
+    assert shown["error"][:2] == ["Expected error", format_number(float(clipped.errors.absolute_errors))]
     # A bound of one's own, on either side.
     enter(app, "total.own_bound", 8.0)
     ((x,), (y,)) = trace(chart(app, "total_signed"), "Your own bound, on either side")
@@ -360,8 +362,8 @@ def test_four_strategies_are_drawn_and_simulated():
     enter(app, "total.own_share", 0.9)
     problem = problem_of(ROWS, EPSILON, is_integer=True)
     figure = chart(app, "total_strategies")
-    t = ROWS.quantile(0.9)
-    epsilons, curve_values = trace(figure, f"90 % quantile (bound {wording.number(t)})")
+    t = ROWS.find_quantile(0.9)
+    epsilons, curve_values = trace(figure, f"90 % quantile (bound {format_number(t)})")
     for i in range(0, epsilons.size, 10):
         one = problem_of(ROWS, float(epsilons[i]), is_integer=True)
         assert curve_values[i] == pytest.approx(error_of(one, t) / ROWS.total, rel=2e-3)

@@ -14,16 +14,16 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpcore.answer import Answer
-from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours
+from dpcore.common.wording import format_number
 from dpcore.report import plotly_figures
 from dpcore.training import account, decision, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import TrainingSolution, build_answer, plots, words
 from dpcore.training.answer import answer as training_answer
 from dpcore.training.answer.solution import Runs
-from dpcore.training.experiment import Experiment, References, Table
+from dpcore.training.experiment import Experiment, References, RunTable
 from dpcore.training.mechanism import LossKind, Pace
 from dpcore.training.parameters import DataSource, TrainingParameters
 from dpcore.training.rows import Measure, ScoreUnit, prepare_rows
@@ -99,12 +99,12 @@ def references(parameters: TrainingParameters) -> References:
 
 
 @cache
-def run_table(parameters: TrainingParameters) -> Table:
+def run_table(parameters: TrainingParameters) -> RunTable:
     return experiment.fill_table(make_experiment(parameters).make_empty_table())
 
 
 def build_solution(
-    parameters: TrainingParameters = PARAMETERS, table: Table | None = None
+    parameters: TrainingParameters = PARAMETERS, table: RunTable | None = None
 ) -> TrainingSolution:
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
     return TrainingSolution(loaded, parameters, Runs(table or run_table(parameters), references(parameters)))
@@ -182,7 +182,7 @@ def with_loss(solution: TrainingSolution, cell: Cell, loss: float) -> TrainingSo
     """What was found, but with another loss of a method at a bound."""
     scores = solution.table.scores.copy()
     scores[solution.cells.index(cell), :, :, :, 0] = loss
-    return build_solution(solution.parameters, Table(solution.table.experiment, scores))
+    return build_solution(solution.parameters, RunTable(solution.table.experiment, scores))
 
 
 def test_the_card_says_what_the_runs_found(full_solution):
@@ -194,13 +194,13 @@ def test_the_card_says_what_the_runs_found(full_solution):
     numbers = {number.label: (number.text, number.note) for number in answer.numbers}
     assert "Bound h" not in numbers
     noise, users = (
-        wording.number(half_widths[first.best_cell.cell_index], 2)
+        format_number(half_widths[first.best_cell.cell_index], 2)
         for half_widths in (losses.half_widths, losses.users_half_widths)
     )
-    assert numbers["Loss on users held out"][0] == wording.number(losses.means[first.best_cell.cell_index])
+    assert numbers["Loss on users held out"][0] == format_number(losses.means[first.best_cell.cell_index])
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
-    assert numbers["Without privacy"][0] == wording.number(floor)
-    assert numbers["Guessing"][0] == wording.number(guess)
+    assert numbers["Without privacy"][0] == format_number(floor)
+    assert numbers["Guessing"][0] == format_number(guess)
     assert answer.relative_error.share == pytest.approx(0.01 / (guess - floor))
     facts = dict(answer.facts)
     assert any("or a method by these curves" in assumed for assumed in answer.assumptions)
@@ -209,7 +209,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
     other = answer_for(with_loss(full_solution, AVERAGES, floor - 0.2))
     assert other.headline == "Train with smooth weights of at most one row per user."
     numbers = {number.label: number.text for number in other.numbers}
-    assert numbers["Bound h"] == wording.number(1.0)
+    assert numbers["Bound h"] == format_number(1.0)
     assert words.describe_cell(Cell(Method.SMOOTH, 2.5)) == "smooth weights of at most 2.5 rows per user"
     private = replace(with_loss(full_solution, AVERAGES, floor - 0.2), data=TrainingData(
         replace(MADE.dataset, disclosure=Disclosure.PRIVATE), "an account", scaling=MADE.scaling
@@ -221,7 +221,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
 
 def test_a_budget_that_is_too_small_is_said_so(full_solution):
     parameters = replace(PARAMETERS, epsilon=0.01)
-    small = build_solution(parameters, Table(make_experiment(parameters), full_solution.table.scores))
+    small = build_solution(parameters, RunTable(make_experiment(parameters), full_solution.table.scores))
     guess = small.runs.references.guessing_scores[:, 1, 0, 0]
     scores = small.table.scores.copy()
     for more, headline in (
@@ -230,7 +230,7 @@ def test_a_budget_that_is_too_small_is_said_so(full_solution):
     ):
         sway = np.array([-0.05, 0.02, 0.03])
         scores[:, :, 1, 0, 0] = (guess + sway + more)[np.arange(9) % 3]
-        solution = build_solution(small.parameters, Table(small.table.experiment, scores))
+        solution = build_solution(small.parameters, RunTable(small.table.experiment, scores))
         assert (solution.is_useless, solution.is_unclear) == (more > 1, more < 1)
         answer = answer_for(solution)
         assert answer.headline == headline
@@ -268,7 +268,7 @@ def test_labels_on_one_side_are_an_input_error():
 @pytest.mark.long
 def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
     parameters = replace(PARAMETERS, runs=12)
-    seen: list[Table] = []
+    seen: list[RunTable] = []
     experiment.fill_table(
         make_experiment(parameters).make_empty_table(), on_update=seen.append, should_stop=lambda: bool(seen)
     )
@@ -374,7 +374,7 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
         if on_update is None:  # Runs that decide between the closest, as the second makes them.
             return experiment_fill(table, should_stop=should_stop, **options)
         begun.append(int(table.runs_done.sum()))
-        tables: list[Table] = []
+        tables: list[RunTable] = []
 
         def tell(more):
             tables.append(more)

@@ -103,7 +103,7 @@ def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_
     check(app.number_input(key="your_data.generator_field_zipf_num_users").set_value(500).run())
     check(app.button(key="generate").click().run())
     assert not errors(app)
-    assert data(app).histogram == samples.ZipfSizes(1.2, 500, 1_000, 1).histogram()
+    assert data(app).histogram == samples.ZipfSizes(1.2, 500, 1_000, 1).build_histogram()
 
 
 def a_good_file_works(app) -> None:

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from dpcore import counting, total
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, reduce
 from dpcore.counting.__main__ import write_histogram_csv, write_pairs_csv
@@ -480,7 +480,7 @@ def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large
     assert binned.totals.totals.size < exact.num_users
     go(app, "Sum and count")
     check(app.segmented_control(key="total.summed").set_value("Values").run())
-    assert f"add up to {wording.number(exact.total, 4)}" in shown_texts(app)
+    assert f"add up to {format_number(exact.total, 4)}" in shown_texts(app)
     # A bin is 0.23 % wide, so the best bound moves by no more, and its error by less.
     problems = [total.TotalProblem(amounts, 1.0) for amounts in (exact, Amounts.from_totals(binned.totals))]
     one, other = (

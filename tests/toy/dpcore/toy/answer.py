@@ -8,8 +8,8 @@ from dpcore.answer import Answer, Column, Curve, Number, Plot, Style, linear_axi
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.code import Quantity
 from dpcore.code.forms import build_forms, list_data_fields, name_cap_form
-from dpcore.common import wording
 from dpcore.common.privacy import Neighbours
+from dpcore.common.wording import format_count, format_number
 from dpcore.dataset import Dataset
 from dpcore.toy.heavy import count_heavy_users
 from dpcore.toy.parameters import ToyParameters
@@ -21,9 +21,9 @@ def build_answer(data: Dataset, parameters: ToyParameters) -> Answer:
     how, protects = "A count of users was released", Neighbours.ADD_OR_REMOVE_USER
     added = f"{cite_noise('Laplace')} was added to the number of users with more than {rows} rows."
     return Answer(
-        headline=f"{wording.counted(heavy, 'user')} have more than {rows} rows.",
+        headline=f"{format_count(heavy, 'user')} have more than {rows} rows.",
         detail="",
-        numbers=(Number("Heavy users", wording.number(heavy), value=heavy),),
+        numbers=(Number("Heavy users", format_number(heavy), value=heavy),),
         assumptions=("one user more or less is protected",),
         disclosure=data.provenance,
         code=build_forms(

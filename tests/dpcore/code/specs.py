@@ -1,4 +1,4 @@
-"""Choices to write: one of every kind that any library can write."""
+"""Release specs: one of every kind that any library can write."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ REPLACE = Neighbours.REPLACE_VALUES
 GAUSSIAN = NoiseKind.GAUSSIAN
 
 
-def make_choice(quantity: Quantity, **fields: object) -> ReleaseSpec:
-    """Make a choice on the sample events with these fields."""
+def make_spec(quantity: Quantity, **fields: object) -> ReleaseSpec:
+    """Make the spec of a release of the sample events, with these fields."""
     defaults: dict[str, object] = {
         "epsilon": 1.0,
         "disclosure": Disclosure.PUBLIC,
@@ -31,9 +31,9 @@ def make_choice(quantity: Quantity, **fields: object) -> ReleaseSpec:
     return ReleaseSpec(quantity, **{**defaults, **fields})  # type: ignore[arg-type]
 
 
-def run_program(choice: ReleaseSpec | ReleasePlan, library: Program) -> dict[str, Any]:
+def run_program(spec: ReleaseSpec | ReleasePlan, library: Program) -> dict[str, Any]:
     """Run the program in the working folder, and return what its names are bound to."""
-    return run_text(write(choice, library).text)
+    return run_text(write(spec, library).text)
 
 
 def run_text(text: str) -> dict[str, Any]:
@@ -50,26 +50,26 @@ def run_text(text: str) -> dict[str, Any]:
 
 # One of every kind that any library can write, by name.
 VALUES = {"lower": 5.0, "upper": 100.0}
-CHOICE_BY_NAME: dict[str, ReleaseSpec] = {
-    "mean, cap": make_choice(Quantity.MEAN, max_rows=7, neighbours=REPLACE, **VALUES),
-    "mean, cap, private counts": make_choice(Quantity.MEAN, max_rows=7, **VALUES),
-    "mean, smooth": make_choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, **VALUES),
-    "mean, smooth, private counts": make_choice(Quantity.MEAN, threshold=7.3, **VALUES),
-    "mean, cap, Gaussian": make_choice(
+SPEC_BY_NAME: dict[str, ReleaseSpec] = {
+    "mean, cap": make_spec(Quantity.MEAN, max_rows=7, neighbours=REPLACE, **VALUES),
+    "mean, cap, private counts": make_spec(Quantity.MEAN, max_rows=7, **VALUES),
+    "mean, smooth": make_spec(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, **VALUES),
+    "mean, smooth, private counts": make_spec(Quantity.MEAN, threshold=7.3, **VALUES),
+    "mean, cap, Gaussian": make_spec(
         Quantity.MEAN, max_rows=7, neighbours=REPLACE, noise=GAUSSIAN, delta=1e-6, **VALUES
     ),
-    "mean, cap, private counts, Gaussian": make_choice(
+    "mean, cap, private counts, Gaussian": make_spec(
         Quantity.MEAN, max_rows=7, noise=GAUSSIAN, delta=1e-6, **VALUES
     ),
-    "mean, smooth, private counts, Gaussian": make_choice(
+    "mean, smooth, private counts, Gaussian": make_spec(
         Quantity.MEAN, threshold=7.3, noise=GAUSSIAN, delta=1e-6, **VALUES
     ),
-    "mean, users": make_choice(Quantity.MEAN, threshold=7.3, clamps_users=True, neighbours=REPLACE, **VALUES),
-    "mean, users, private counts": make_choice(Quantity.MEAN, threshold=7.3, clamps_users=True, **VALUES),
-    "mean, users, private counts, Gaussian": make_choice(
+    "mean, users": make_spec(Quantity.MEAN, threshold=7.3, clamps_users=True, neighbours=REPLACE, **VALUES),
+    "mean, users, private counts": make_spec(Quantity.MEAN, threshold=7.3, clamps_users=True, **VALUES),
+    "mean, users, private counts, Gaussian": make_spec(
         Quantity.MEAN, threshold=7.3, clamps_users=True, noise=GAUSSIAN, delta=1e-6, **VALUES
     ),
-    "mean, users who grow, private counts": make_choice(
+    "mean, users who grow, private counts": make_spec(
         Quantity.MEAN,
         threshold=2.3,
         clamps_users=True,
@@ -78,17 +78,17 @@ CHOICE_BY_NAME: dict[str, ReleaseSpec] = {
         user_share=0.4,
         **VALUES,
     ),
-    "sum": make_choice(Quantity.SUM, max_total=150.25),
-    "sum, both signs": make_choice(Quantity.SUM, max_total=80.5, min_total=-20.0),
-    "sum, Gaussian": make_choice(Quantity.SUM, max_total=150.25, noise=GAUSSIAN, delta=1e-6),
-    "count": make_choice(Quantity.COUNT, max_rows=7),
-    "count, Gaussian": make_choice(Quantity.COUNT, max_rows=7, noise=GAUSSIAN, delta=1e-6),
-    "groups": make_choice(Quantity.GROUP_COUNTS, max_groups=3),
-    "groups, Gaussian": make_choice(Quantity.GROUP_COUNTS, max_groups=3, noise=GAUSSIAN, delta=1e-6),
-    "groups, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, scales_vector=True),
-    "rows per group": make_choice(Quantity.GROUP_ROWS, max_groups=9, max_rows=3),
-    "rows per group, capped": make_choice(Quantity.GROUP_ROWS, max_norm=24.5),
-    "rows per bin": make_choice(
+    "sum": make_spec(Quantity.SUM, max_total=150.25),
+    "sum, both signs": make_spec(Quantity.SUM, max_total=80.5, min_total=-20.0),
+    "sum, Gaussian": make_spec(Quantity.SUM, max_total=150.25, noise=GAUSSIAN, delta=1e-6),
+    "count": make_spec(Quantity.COUNT, max_rows=7),
+    "count, Gaussian": make_spec(Quantity.COUNT, max_rows=7, noise=GAUSSIAN, delta=1e-6),
+    "groups": make_spec(Quantity.GROUP_COUNTS, max_groups=3),
+    "groups, Gaussian": make_spec(Quantity.GROUP_COUNTS, max_groups=3, noise=GAUSSIAN, delta=1e-6),
+    "groups, scaled": make_spec(Quantity.GROUP_COUNTS, max_norm=5.5, scales_vector=True),
+    "rows per group": make_spec(Quantity.GROUP_ROWS, max_groups=9, max_rows=3),
+    "rows per group, capped": make_spec(Quantity.GROUP_ROWS, max_norm=24.5),
+    "rows per bin": make_spec(
         Quantity.GROUP_ROWS,
         max_groups=2,
         max_rows=3,
@@ -96,32 +96,32 @@ CHOICE_BY_NAME: dict[str, ReleaseSpec] = {
         groups=("[0, 20.5)", "[20.5, 50)"),
         edges=("0", "20.5", "50"),
     ),
-    "sums per group": make_choice(Quantity.GROUP_SUMS, max_groups=9, max_total=133.5),
-    "sums per group, any sign": make_choice(
+    "sums per group": make_spec(Quantity.GROUP_SUMS, max_groups=9, max_total=133.5),
+    "sums per group, any sign": make_spec(
         Quantity.GROUP_SUMS, max_groups=9, max_total=133.5, min_total=-133.5
     ),
-    "sums per group, capped, Gaussian": make_choice(
+    "sums per group, capped, Gaussian": make_spec(
         Quantity.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6
     ),
-    "sums per group, scaled, Gaussian": make_choice(
+    "sums per group, scaled, Gaussian": make_spec(
         Quantity.GROUP_SUMS, max_norm=210.5, scales_vector=True, noise=GAUSSIAN, delta=1e-6
     ),
-    "means per group": make_choice(Quantity.GROUP_MEANS, max_groups=9, max_rows=3, **VALUES),
-    "means per group, Gaussian": make_choice(
+    "means per group": make_spec(Quantity.GROUP_MEANS, max_groups=9, max_rows=3, **VALUES),
+    "means per group, Gaussian": make_spec(
         Quantity.GROUP_MEANS, max_groups=9, max_rows=3, noise=GAUSSIAN, delta=1e-6, **VALUES
     ),
-    "quantile, cap": make_choice(
+    "quantile, cap": make_spec(
         Quantity.QUANTILE, max_rows=7, quantiles=(0.25, 0.5), neighbours=REPLACE, **VALUES
     ),
-    "quantile, smooth": make_choice(
+    "quantile, smooth": make_spec(
         Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), neighbours=REPLACE, **VALUES
     ),
-    "model": make_choice(Quantity.MODEL, max_rows=7),
-    "task weights": make_choice(Quantity.TASK_WEIGHTS, exponent=0.25, weight_budget=0.01, delta=1e-6),
-    "coefficients": make_choice(
+    "model": make_spec(Quantity.MODEL, max_rows=7),
+    "task weights": make_spec(Quantity.TASK_WEIGHTS, exponent=0.25, weight_budget=0.01, delta=1e-6),
+    "coefficients": make_spec(
         Quantity.COEFFICIENTS, largest_user_weight=0.125, num_coefficients=3, neighbours=REPLACE, **VALUES
     ),
-    "classifier": make_choice(
+    "classifier": make_spec(
         Quantity.CLASSIFIER,
         threshold=2.5,
         delta=1e-5,
