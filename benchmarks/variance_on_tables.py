@@ -88,7 +88,7 @@ def measure_variances(num_draws: int) -> None:
                 squares = ((numbers - truth) ** 2).mean(axis=1)
                 measured = math.sqrt(squares.mean())
                 half_width = WIDE * squares.std() / math.sqrt(num_draws) / 2.0 / squares.mean()
-                (linear_square,) = line.planned_line.curve.find_best(np.array([line.v])).squared_errors
+                (linear_square,) = line.planned_line.curve.find_optimum(np.array([line.v])).squared_errors
                 print(
                     f"{table.name:38} ε {epsilon:3} {name:8} {statistic:18} bound {bound:4} "
                     f"value {truth:9.4g} promised {line.error:9.4g} ({line.error / truth:6.1%}) "

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import Any
 
@@ -38,6 +38,9 @@ HELP_BY_COLUMN = {
 """Arguments that say how to read the data, with their help; all others belong to the question."""
 LABEL_ARGUMENTS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
+COLUMN_ARGUMENTS = ("user", "value", "group", *LABEL_ARGUMENTS, "ranges", "positive")
+"""Those that name the columns, and say how they enter."""
+PRIVACY_ARGUMENTS = ("epsilon", "delta", "mechanism", "neighbours", "disclosure")
 PERIOD_ARGUMENTS = ("filters", "date", "periods", "releases", "person_epsilon")
 """Those of a filter, and of a unit that is a user in a period of time."""
 UNIT_PACKAGES = ("mean", "total", "per_group", "quantile", "plan", "learning", "examples_per_user")
@@ -119,6 +122,18 @@ def list_settings(question: CallSpec, parameters_type: Any) -> dict[str, datacla
     return dict(sorted(fields_by_setting.items(), key=lambda item: not is_required(question, *item)))
 
 
+def sort_arguments(question: CallSpec, setting_names: Iterable[str]) -> list[str]:
+    """Sort the names of arguments for help: columns, the question's own settings, privacy, how data are read."""
+
+    def rank(name: str) -> int:
+        """Return the place of the argument's group."""
+        if name in PRIVACY_ARGUMENTS:
+            return 2
+        return (0 if name in COLUMN_ARGUMENTS else 3) if name in HELP_BY_COLUMN else 1
+
+    return sorted([*setting_names, *question.column_arguments], key=rank)
+
+
 def is_required(question: CallSpec, setting_name: str, parameter_field: dataclasses.Field[Any]) -> bool:
     """Return True if a call must name this setting: it has no default, or one that is meant for the page alone."""
     return parameter_field.default is MISSING or setting_name in question.required_settings
@@ -140,8 +155,8 @@ def build_signature(question: CallSpec, parameters_type: Any) -> inspect.Signatu
         "data", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None if question.default_data else no_default
     )
     keyword_arguments = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=to_text(argument_default))
-        for name, argument_default in defaults_by_name.items()
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=to_text(defaults_by_name[name]))
+        for name in sort_arguments(question, fields_by_setting)
     ]
     return inspect.Signature([data_argument, *keyword_arguments], return_annotation=Reply)
 
@@ -169,18 +184,19 @@ def write_docstring(question: CallSpec, parameters_type: Any, build_answer: Any)
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow, a DuckDB relation), one row per contribution; the path of "
         f"a file, a folder or a pattern of names; {counts_phrase}or a `Dataset`.{no_data_sentence}",
-        *(
-            f"    {argument_name}: {HELP_BY_COLUMN[argument_name]}"
-            for argument_name in question.column_arguments
-        ),
     ]
-    for argument_name, f in list_settings(question, parameters_type).items():
+    fields_by_setting = list_settings(question, parameters_type)
+    for argument_name in sort_arguments(question, fields_by_setting):
+        if argument_name in HELP_BY_COLUMN:
+            docstring_lines.append(f"    {argument_name}: {HELP_BY_COLUMN[argument_name]}")
+            continue
+        f = fields_by_setting[argument_name]
         options_type = text_fields.find_options_type(types_by_field[f.name])
         value_sentences = f" One of {text_fields.list_options(options_type)}." if options_type else ""
         if argument_name == "epsilon":
             value_sentences = " A list of several gives a table, with the reply of each."
         if argument_name == "own_bound":
-            value_sentences = " The comparison stands in `facts`."
+            value_sentences = " Its error is the last of `numbers`; `facts` compare it."
         if argument_name == "source" and question.source_with_data:
             value_sentences += f" Where data are given it is {question.source_with_data!r} by default."
         if argument_name in question.derived_settings:
@@ -193,8 +209,8 @@ def write_docstring(question: CallSpec, parameters_type: Any, build_answer: Any)
     docstring_lines += [
         "",
         "Returns:",
-        '    The answer: `print` it, or read its `bound`, `error`, `numbers`, `figure()`, `code("opendp")`,',
-        '    `report("file.html")`, `script()`, `to_json()`.',
+        "    A `Reply`; of several epsilons, a table. `print` it, or read its `bound`, `error`, `numbers`, `figure()`,",
+        '    `code("opendp")`, `report("file.html")`, `script()`, `to_json()`; `help(dpcore.reply.Reply)` lists all.',
         "",
         "Raises:",
         "    InvalidInput: The page's sentences on bad input, all at once; a `ValueError`.",

@@ -35,7 +35,7 @@ from dpcore.call_description import (
     write_docstring,
 )
 from dpcore.common import text_fields
-from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
+from dpcore.common.checks import InputProblem, InvalidInput, Problems, quote, refuse
 from dpcore.common.privacy import Disclosure
 
 if TYPE_CHECKING:
@@ -415,4 +415,4 @@ def _parse_setting(type_hint: Any, setting_name: str, setting_value: Any) -> Any
     if option := text_fields.find_option(options_type, setting_value):
         return option
     options_text = text_fields.list_options(options_type)
-    raise refuse(f"{setting_name} must be one of {options_text}; got {str(setting_value)[:40]!r}")
+    raise refuse(f"{setting_name} must be one of {options_text}; got {quote(setting_value)}")

@@ -170,6 +170,17 @@ def fresh_streamlit_caches(request: pytest.FixtureRequest) -> Iterator[None]:
         _clear_caches()
 
 
+@pytest.fixture(scope="module")
+def few_subsamples() -> Iterator[None]:
+    """Average a tenth of a cap's subsamples for a quantile: that says the same of words, figures and wiring."""
+    from dpcore.quantile import mechanism, rows
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mechanism, "DEFAULT_SUBSAMPLES", 40)
+        patch.setattr(rows, "MAX_SEARCH_SUBSAMPLES", 10)
+        yield
+
+
 def _clear_caches() -> None:
     streamlit = sys.modules.get("streamlit")
     if streamlit is not None:

@@ -121,12 +121,12 @@ class CheckedClaim:
     Attributes:
         claim: The claim.
         holds: True if our means agree.
-        own_values: Our means by the name of a line, of the lines that decided; where a claim fails, up to the failure.
+        own_values_by_line_name: Our means, of the lines that decided; where a claim fails, up to the failure.
     """
 
     claim: Claim
     holds: bool
-    own_values: Mapping[str, FloatArray]
+    own_values_by_line_name: Mapping[str, FloatArray]
 
     @property
     def mark(self) -> str:
@@ -138,7 +138,7 @@ class CheckedClaim:
         """Write our values by line: of many lines the last ones, of long lines the first and the last number."""
         value_texts = [
             f"{line_name} {_abbreviate_values(values)}"
-            for line_name, values in list(self.own_values.items())[-MAX_LINES:]
+            for line_name, values in list(self.own_values_by_line_name.items())[-MAX_LINES:]
         ]
         return "; ".join(value_texts)
 
@@ -256,8 +256,8 @@ class PaperFigure:
             recorded_columns = _RecordedColumns(mean_columns)
             holds = bool(claim.holds(recorded_columns))
             used_lines = [line for line in self.lines if line.key in recorded_columns.read_keys]
-            own_values = {line.name: mean_columns[line.key] for line in used_lines}
-            checked_claims.append(CheckedClaim(claim, holds, own_values))
+            own_values_by_line_name = {line.name: mean_columns[line.key] for line in used_lines}
+            checked_claims.append(CheckedClaim(claim, holds, own_values_by_line_name))
         return checked_claims
 
     def compute_largest_difference(self, figure_runs: FigureRuns) -> float | None:

@@ -397,7 +397,7 @@ def list_parts(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]
             case Cached():
                 return part.compute()
             case Search() if runs_searches:
-                return part.work(lambda share, so_far=None: None, never)
+                return part.work(lambda share, partial_result=None: None, never)
             case Row():
                 walk_parts(part.parts, reply_with_first)
             case Columns():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable
 
+from dpcore.answer.answer import Number
 from dpcore.answer.section import Note, Parts, Search, Table
 from dpcore.common.certificate import Solved, compare_results
 from dpcore.common.progress import ShouldStop
@@ -94,6 +96,22 @@ def compare_own_bound(
     """
     error_change_text = describe_change(own_error, best_error)
     return f"{error_name} {format_error(own_error)}, {error_change_text} compared with {choice_name} above."
+
+
+def add_own_error(
+    numbers: tuple[Number, ...],
+    own_error: float | None,
+    format_error: Callable[[float], str],
+    error_note: str = "",
+) -> tuple[Number, ...]:
+    """Add the error at the user's bound to the numbers of an answer, whose second one is its error; none for None."""
+    if own_error is None or not math.isfinite(own_error):
+        return numbers
+    label, error_text = f"{numbers[1].label}, your own bound", format_error(own_error)
+    return (
+        *numbers,
+        Number(label, error_text, error_note, value=own_error, unit=numbers[1].unit, key="own_error"),
+    )
 
 
 def compare_half_and_double(

@@ -439,7 +439,7 @@ def render_program(template_name: str, spec: ReleaseSpec, **further_values: Any)
     has_rho = spec.noise is NoiseKind.GAUSSIAN and spec.delta is not None
     compared_columns = list_compared_columns(table_layout.filters)
     number_columns = (*spec.number_columns, *further_values.get("further", ()), *compared_columns)
-    decimal_marks = {name: mark for name in number_columns if (mark := table_layout.find_decimal_mark(name))}
+    mark_by_column = {name: mark for name in number_columns if (mark := table_layout.find_decimal_mark(name))}
     template_values = {
         "spec": spec,
         "released": spec.quantity.name,
@@ -464,9 +464,9 @@ def render_program(template_name: str, spec: ReleaseSpec, **further_values: Any)
         "spaced": [file for file in table_layout.files if file.separator in SPACED or file.names],
         "private": is_of_private_data,
         # One cell can decide the mark of a column, so programs for private data read every cell separately.
-        "marks": bool(number_columns if is_of_private_data else decimal_marks),
+        "marks": bool(number_columns if is_of_private_data else mark_by_column),
         "keeps_rows": is_of_private_data and spec.neighbours is not Neighbours.ADD_OR_REMOVE_USER,
-        "decimals": decimal_marks,
+        "decimals": mark_by_column,
         "number_columns": spec.number_columns,
         "further": (),
     }

@@ -77,7 +77,6 @@ def build_query(program_text: str, opendp_context: Any) -> Any:
     """
     import_extra("opendp")
     # Whoever has a context has Polars, which the core does not need.
-    modules = {"dp": importlib.import_module("opendp.prelude"), "pl": importlib.import_module("polars")}
     program_tree = ast.parse(program_text)
     # The column `value` and the candidates are those of quantiles.
     query_variables = "query", "value", "candidates"
@@ -92,7 +91,12 @@ def build_query(program_text: str, opendp_context: Any) -> Any:
     if "groups" in used_names:
         message = "OpenDP's query for this needs the table of groups that its program makes"
         raise refuse(message, remedy="Use its code")
-    values_by_name: dict[str, Any] = {**_read_constants(program_tree), "context": opendp_context, **modules}
+    values_by_name: dict[str, Any] = {
+        **_read_constants(program_tree),
+        "context": opendp_context,
+        "dp": importlib.import_module("opendp.prelude"),
+        "pl": importlib.import_module("polars"),
+    }
     exec(compile(ast.Module([*query_statements], []), "program", "exec"), values_by_name)
     return values_by_name["query"]
 

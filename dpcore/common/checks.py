@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import errno
 import math
 import traceback
@@ -146,9 +147,10 @@ VALUE_BOUND_RANGE = (1e-9, 1e9)
 
 
 def quote(value: object) -> str:
-    """Return a value as a short text for a sentence, at most 40 characters."""
+    """Return a value as a short text for a sentence, at most 40 characters; of an option that is its value."""
     try:
-        value_text = repr(value)
+        # A table's repr has several lines.
+        value_text = " ".join(repr(value.value if isinstance(value, enum.Enum) else value).splitlines())
         if isinstance(value, float) and math.isfinite(value) and "e" in value_text:
             value_text = format_digits(value)
     except ValueError:  # Python refuses to print whole numbers of more than 4,300 digits.

@@ -422,10 +422,10 @@ def describe_misplaced(declaration: Field, declarations: Mapping[str, Field]) ->
     assert declaration.only_with is not None
     other_declaration, needed_values = declarations[declaration.only_with[0]], declaration.only_with[1]
     labels_by_value = other_declaration.options or {}
-    value_texts = " or ".join(
+    values_text = " or ".join(
         f'"{labels_by_value.get(needed_value, needed_value)}"' for needed_value in needed_values
     )
-    return f"{declaration.name} can be set only with {value_texts} as {other_declaration.name}"
+    return f"{declaration.name} can be set only with {values_text} as {other_declaration.name}"
 
 
 def check_shared(problems: Problems, parameters_type: Any, settings: Any) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
-from dpcore.common.checks import Problems, refuse
+from dpcore.common.checks import Problems, quote, refuse
 from dpcore.common.wording import format_count, format_digits
 
 
@@ -135,7 +135,7 @@ def check_provenance(disclosure: str | Provenance) -> Provenance:
     if isinstance(disclosure, str) and disclosure in ("public", "private"):
         return Disclosure(disclosure)
     allowed_text = "'private', 'public' or the facts of a DP release"
-    raise refuse(f"disclosure must be {allowed_text}; got {str(disclosure)[:40]!r}")
+    raise refuse(f"disclosure must be {allowed_text}; got {quote(disclosure)}")
 
 
 def classify(provenance: Provenance) -> Disclosure:

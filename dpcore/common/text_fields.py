@@ -59,9 +59,10 @@ def to_text(field_value: Any) -> str:
 def to_values(parameters: Any) -> dict[str, Any]:
     """Convert all fields to what JSON holds, by name: enums become their values, and None is left out."""
     values_by_field = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
-    filled_values = {name: value for name, value in values_by_field.items() if value is not None}
+    filled_values_by_field = {name: value for name, value in values_by_field.items() if value is not None}
     return {
-        name: value.value if isinstance(value, enum.Enum) else value for name, value in filled_values.items()
+        name: value.value if isinstance(value, enum.Enum) else value
+        for name, value in filled_values_by_field.items()
     }
 
 
@@ -114,15 +115,15 @@ def read_good_fields(
         The validated object, the names of fields that it does not have from the texts though they stand there or
         have to, and every problem: those of these fields, and unknown ones.
     """
-    field_values, problems = _read_values(parameters_type, texts_by_field)
+    read_values_by_field, problems = _read_values(parameters_type, texts_by_field)
     known_fields = [field for field in fields(parameters_type) if field.init]  # type: ignore[arg-type]
     required_names = {f.name for f in known_fields if f.default is MISSING and f.default_factory is MISSING}
     accepted_by_field = {name: value for name, value in stand_ins_by_field.items() if name in required_names}
-    parameters, refused_problems = _try_build(parameters_type, accepted_by_field | field_values)
+    parameters, refused_problems = _try_build(parameters_type, accepted_by_field | read_values_by_field)
     problems.extend(refused_problems)
     if parameters is None:
         parameters = parameters_type(**accepted_by_field)
-        remaining_by_field, group_size = dict(field_values), 1
+        remaining_by_field, group_size = dict(read_values_by_field), 1
         while group_size <= min(3, len(remaining_by_field)):
             for tried_names in itertools.combinations(remaining_by_field, group_size):
                 tried_by_field = {name: remaining_by_field[name] for name in tried_names}
@@ -133,8 +134,10 @@ def read_good_fields(
                     accepted_by_field |= {name: remaining_by_field.pop(name) for name in tried_names}
                     break
             group_size += 1
-        field_values = {name: value for name, value in field_values.items() if name not in remaining_by_field}
-    unread_names = ({*texts_by_field} | required_names) - set(field_values)
+        read_values_by_field = {
+            name: value for name, value in read_values_by_field.items() if name not in remaining_by_field
+        }
+    unread_names = ({*texts_by_field} | required_names) - set(read_values_by_field)
     missing_names = tuple(field.name for field in known_fields if field.name in unread_names)
     return parameters, missing_names, problems.entries
 

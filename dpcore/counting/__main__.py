@@ -33,16 +33,16 @@ from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import (
     PAIRS_HEADER,
     PAIRS_SUM,
-    TOTALS_PREFIX,
     MissingUsers,
     Roles,
+    name_size_column,
     name_users_column,
 )
 from dpcore.data.periods import build_periods
 from dpcore.data.row_filter import parse_filters
 from dpcore.data.task_facets import Pairs
 from dpcore.data.value_bins import ValueBins
-from dpcore.dataset import Contribution, Dataset
+from dpcore.dataset import Dataset
 
 _BYTES_BY_UNIT = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
@@ -105,13 +105,11 @@ def parse_missing_rule(text: str) -> str | float:
 def write_histogram_csv(dataset: Dataset) -> str:
     """Write the histogram as CSV for the app: size, users, and the label of the numbers.
 
-    Of totals the first name says of which column, so that the file answers as totals (`TOTALS_PREFIX`). The second
+    Of totals the first name says of which column, so that the file answers as totals (`name_size_column`). The second
     name says which periods make the unit.
     """
     sizes_with_users = zip(dataset.histogram.sizes.tolist(), dataset.histogram.users.tolist(), strict=True)
-    size_name, csv_stream = "size", io.StringIO()
-    if dataset.contribution is Contribution.TOTAL and dataset.value_column:
-        size_name = f"{TOTALS_PREFIX}{dataset.value_column}"
+    size_name, csv_stream = name_size_column(dataset.contribution, dataset.value_column), io.StringIO()
     writer = csv.writer(csv_stream, lineterminator="\n")
     writer.writerow((size_name, name_users_column(dataset.periods), LABEL_COLUMN))
     writer.writerows((*sizes, dataset.provenance.label) for sizes in sizes_with_users)

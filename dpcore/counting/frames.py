@@ -266,11 +266,13 @@ def _convert_table(data: Any, user_columns: list[str], label: str | None, featur
         frame = select_arrow_columns(data, selected_columns).to_pandas()
     time_schema = pa.Schema.from_pandas(frame.select_dtypes(["datetime", "datetimetz", "timedelta"]))
     time_kinds = find_times(time_schema.names, time_schema.types)
-    duration_kinds = {name: time_kind for name, time_kind in time_kinds.items() if time_kind == "durations"}
+    duration_kind_by_column = {
+        name: time_kind for name, time_kind in time_kinds.items() if time_kind == "durations"
+    }
     with Problems() as problems:
         refuse_times(problems, time_kinds, label)
         for feature_column in features:
-            refuse_times(problems, duration_kinds, feature_column)
+            refuse_times(problems, duration_kind_by_column, feature_column)
     return read_table(frame.to_csv(index=False).encode(), LABELLED_FRAME_FILE)
 
 

@@ -264,13 +264,13 @@ def count_users_by_size(users_table: Table, contribution: Contribution) -> Table
     totals. Every further column of the users that begins with `MARK_PREFIX` is summed, under its name without it.
     """
     flagged_users = users_table.mutate(nobody=users_table[list_user_columns(users_table)[0]].isnull())
-    aggregates: dict[str, Any] = {"users": flagged_users.count().cast("int64")}
+    sum_columns: dict[str, Any] = {"users": flagged_users.count().cast("int64")}
     if contribution is Contribution.TOTAL:
         float_sizes = flagged_users["size"].cast("float64")
-        aggregates["broken"] = _count_true(float_sizes > flagged_users["total"] / UNIT_ROUNDING)
+        sum_columns["broken"] = _count_true(float_sizes > flagged_users["total"] / UNIT_ROUNDING)
     for mark_column in [column for column in users_table.columns if column.startswith(MARK_PREFIX)]:
-        aggregates[mark_column.removeprefix(MARK_PREFIX)] = flagged_users[mark_column].sum().cast("int64")
-    return flagged_users.group_by("size", "nobody").aggregate(**aggregates)
+        sum_columns[mark_column.removeprefix(MARK_PREFIX)] = flagged_users[mark_column].sum().cast("int64")
+    return flagged_users.group_by("size", "nobody").aggregate(**sum_columns)
 
 
 def bin_totals(rows: Table) -> Table:
@@ -367,13 +367,16 @@ def _compute_pair_amounts(rows: Table) -> tuple[Table, list[str]]:
     The amounts are ``rows`` and, with values, ``sums`` and ``squared_values``, as in `code_pairs`.
     """
     rows_with_task = rows.filter(rows["task"].notnull())
-    aggregates: dict[str, Any] = {"rows": rows_with_task.count().cast("int64")}
+    sum_columns: dict[str, Any] = {"rows": rows_with_task.count().cast("int64")}
     if "value" in rows.columns:
         values = rows_with_task["value"]
         squared_values = values * values
-        aggregates |= {"sums": values.sum().cast("float64"), "squares": squared_values.sum().cast("float64")}
+        sum_columns |= {
+            "sums": values.sum().cast("float64"),
+            "squares": squared_values.sum().cast("float64"),
+        }
     key_columns = [*list_user_columns(rows), *list_task_columns(rows)]
-    return rows_with_task.group_by(*key_columns).aggregate(**aggregates), list(aggregates)
+    return rows_with_task.group_by(*key_columns).aggregate(**sum_columns), list(sum_columns)
 
 
 def compute_value_range(rows: Table) -> Table:
@@ -407,8 +410,8 @@ def count_pair_sizes(rows: Table) -> Table:
 def count_group_totals(rows: Table) -> Table:
     """Build the query that counts groups by their rows and users: (``rows``, ``users``, ``groups``), no names."""
     pairs, _ = _compute_pair_amounts(rows)
-    aggregates = {"rows": pairs["rows"].sum().cast("int64"), "users": pairs.count().cast("int64")}
-    group_totals = pairs.group_by(*list_task_columns(rows)).aggregate(**aggregates)
+    sum_columns = {"rows": pairs["rows"].sum().cast("int64"), "users": pairs.count().cast("int64")}
+    group_totals = pairs.group_by(*list_task_columns(rows)).aggregate(**sum_columns)
     return group_totals.group_by("rows", "users").aggregate(groups=group_totals.count().cast("int64"))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpcore.common.checks import InvalidInput, Problems, refuse
+from dpcore.common.checks import InvalidInput, Problems, quote, refuse
 from dpcore.common.wording import format_count
 from dpcore.contributions import IntArray
 
@@ -257,7 +257,7 @@ def refuse_wrong_names(**arguments: object) -> None:
             may_be_list = argument_name not in ("value", "label", "date") and not isinstance(argument, str)
             column_names = argument if may_be_list and isinstance(argument, Iterable) else [argument]
             if argument is not None and not all(isinstance(column_name, str) for column_name in column_names):
-                problems.add(f"{argument_name} must be the name of a column; got {str(argument)[:40]!r}")
+                problems.add(f"{argument_name} must be the name of a column; got {quote(argument)}")
 
 
 def refuse_missing(problems: Problems, columns: Sequence[str], named_columns: Sequence[str]) -> None:

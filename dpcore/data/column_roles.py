@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpcore.common.checks import InputProblem, Problems
+from dpcore.common.checks import InputProblem, Problems, quote
 from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_names import refuse_missing, shorten
@@ -114,7 +114,7 @@ class Roles:
         is_number = isinstance(missing, int | float) and not isinstance(missing, bool)
         with Problems() as problems:
             if missing not in (None, DROP) and not (is_number and math.isfinite(float(missing or 0.0))):
-                problems.add(f'missing must be "{DROP}" or a finite number; got {str(missing)[:40]!r}')
+                problems.add(f'missing must be "{DROP}" or a finite number; got {quote(missing)}')
             elif missing is not None and value_column is None:
                 problems.add("missing is about the cells of values", "", "Name their column: value=…")
             if yes is not None and (not isinstance(yes, str) or not yes.strip() or value_column is None):
@@ -178,6 +178,11 @@ TOTALS_PREFIX = "total_of_"
 """Begins the name of the sizes in a written histogram of totals; the column that was added up follows."""
 _UNITS_PATTERN = re.compile(r"users, ([0-9]{4}-.+?) of (.+)")
 """The name of the numbers of users in a written histogram whose unit is a user in a period: span and date column."""
+
+
+def name_size_column(contribution: Contribution, value_column: str) -> str:
+    """Return the name of the sizes in a written histogram, from which the column can be read whose totals they are."""
+    return f"{TOTALS_PREFIX}{value_column}" if contribution is Contribution.TOTAL and value_column else "size"
 
 
 def name_users_column(periods: Periods | None) -> str:

@@ -184,7 +184,7 @@ class StudyResult:
 class ProgressReport(Protocol):
     """A callback that gets the progress of a study."""
 
-    def __call__(self, share_done: float, so_far: StudyResult | None = None) -> None:
+    def __call__(self, share_done: float, partial_result: StudyResult | None = None) -> None:
         """Receive the share done after each sweep and, after all models of one epsilon, the results so far."""
 
 
@@ -195,7 +195,7 @@ class _StopError(Exception):
 def run(
     ratings: Ratings,
     study: Study,
-    report_progress: ProgressReport = lambda share, so_far=None: None,
+    report_progress: ProgressReport = lambda share, partial_result=None: None,
     should_stop: ShouldStop = never,
 ) -> StudyResult:
     """Fit and measure every model at every epsilon with every seed; after a stop, return what was reached.
@@ -339,9 +339,9 @@ def compute_recall(
             counted_test_mask = (test_buckets == measure_index - 1) | (measure_index == 0)
             test_counts = np.bincount(test_rows[counted_test_mask], minlength=block_users.size)
             hits = np.bincount(test_rows[counted_test_mask & (test_ranks < k)], minlength=block_users.size)
-            has_tests = test_counts > 0
-            recall_sums[measure_index] += np.sum(hits[has_tests] / np.minimum(test_counts[has_tests], k))
-            users_per_item_set[measure_index] += has_tests.sum()
+            tested_mask = test_counts > 0
+            recall_sums[measure_index] += np.sum(hits[tested_mask] / np.minimum(test_counts[tested_mask], k))
+            users_per_item_set[measure_index] += tested_mask.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(recall_sums / users_per_item_set)
 

@@ -167,12 +167,12 @@ def compute_limiting_of_example_3(g: int, threshold: int) -> SampleLimiting:
     num_sampled_rows = np.arange(g + 1)
     sample_probabilities = np.asarray(binom.pmf(num_sampled_rows, g, h / g), dtype=np.float64)
     num_first_rows, num_second_rows = float(h) + num_sampled_rows, float(g * h) - num_sampled_rows
-    is_defined = (num_second_rows > 0.0) & (sample_probabilities > 0.0)
+    defined_mask = (num_second_rows > 0.0) & (sample_probabilities > 0.0)
     undefined_probability = float(sample_probabilities[num_second_rows == 0.0].sum())
-    sample_probabilities = sample_probabilities[is_defined]
-    num_first_rows = num_first_rows[is_defined]
-    num_second_rows = num_second_rows[is_defined]
-    num_sampled_rows = num_sampled_rows[is_defined]
+    sample_probabilities = sample_probabilities[defined_mask]
+    num_first_rows = num_first_rows[defined_mask]
+    num_second_rows = num_second_rows[defined_mask]
+    num_sampled_rows = num_sampled_rows[defined_mask]
     # Users: the first; one whose (1, 0) row was sampled, if there is one; one whose was not.
     user_weights = np.stack(
         (

@@ -352,11 +352,11 @@ def find_dominating_groups(comparison: Comparison) -> Domination:
     highest_slope = min(
         float(histogram.count_users_above(k - 1)), _compute_psi_increment(best_variance, rho, k)
     )
-    kept_rows = float(histogram.count_kept_rows(k))
+    num_kept_rows = float(histogram.count_kept_rows(k))
     # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
     candidate_slopes = np.linspace(lowest_slope, highest_slope, 3)
-    heavy_user_counts = np.clip(candidate_slopes, 0.0, kept_rows / k)
-    light_user_counts = np.maximum(kept_rows - heavy_user_counts * k, 0.0)
+    heavy_user_counts = np.clip(candidate_slopes, 0.0, num_kept_rows / k)
+    light_user_counts = np.maximum(num_kept_rows - heavy_user_counts * k, 0.0)
     total_users = light_user_counts + heavy_user_counts
     limit_ratios = compute_integer_cap_limit(light_user_counts / total_users, rho / total_users).ratios
     i = int(np.argmin(limit_ratios))

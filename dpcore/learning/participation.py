@@ -90,8 +90,8 @@ class PowerLaw:
         user_counts = np.where(
             self.compute_probabilities(user_counts + 1.0) > h, user_counts + 1.0, user_counts
         )
-        is_above = self.compute_probabilities(np.maximum(user_counts, 1.0)) > h
-        return np.asarray(np.where((user_counts > 0.0) & ~is_above, user_counts - 1.0, user_counts))
+        above_mask = self.compute_probabilities(np.maximum(user_counts, 1.0)) > h
+        return np.asarray(np.where((user_counts > 0.0) & ~above_mask, user_counts - 1.0, user_counts))
 
     def compute_uncapped_mass(self, fractions: npt.ArrayLike) -> FloatArray:
         """Return the sum of p_j over users with p_j <= tau_0, by Hurwitz zeta.
@@ -196,15 +196,15 @@ def _compute_binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[Flo
         # Chernoff: either tail is at most exp(-exponent) on its side of the mean.
         positive_means = np.where(mean_rows > 0.0, mean_rows, np.finfo(float).tiny)
         chernoff_exponents = tau * np.log(tau / positive_means) - tau + mean_rows
-    is_decided = chernoff_exponents > SURELY_DECIDED_EXPONENT
-    is_surely_capped = is_decided & (mean_rows > tau)
-    is_surely_uncapped = (is_decided & (mean_rows <= tau)) | (tau >= n)
-    kept_rows = np.where(is_surely_capped, tau, mean_rows)
-    excess_rows = np.where(is_surely_capped, mean_rows - tau, 0.0)
-    capped_probabilities = np.where(is_surely_capped, 1.0, 0.0)
-    is_undecided = ~(is_surely_capped | is_surely_uncapped)
-    if is_undecided.any():
-        q, undecided_caps, m = p[is_undecided], tau[is_undecided], mean_rows[is_undecided]
+    decided_mask = chernoff_exponents > SURELY_DECIDED_EXPONENT
+    surely_capped_mask = decided_mask & (mean_rows > tau)
+    surely_uncapped_mask = (decided_mask & (mean_rows <= tau)) | (tau >= n)
+    kept_rows = np.where(surely_capped_mask, tau, mean_rows)
+    excess_rows = np.where(surely_capped_mask, mean_rows - tau, 0.0)
+    capped_probabilities = np.where(surely_capped_mask, 1.0, 0.0)
+    undecided_mask = ~(surely_capped_mask | surely_uncapped_mask)
+    if undecided_mask.any():
+        q, undecided_caps, m = p[undecided_mask], tau[undecided_mask], mean_rows[undecided_mask]
         t = np.floor(undecided_caps)
         rows_beyond_cap = n - t
         exceed_probabilities = betainc(t + 1.0, rows_beyond_cap, q)
@@ -212,9 +212,9 @@ def _compute_binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[Flo
         upper_probabilities = betainc(t, rows_beyond_cap, q)
         lower_probabilities = betainc(rows_beyond_cap, t, 1.0 - q)
         capped_rows = undecided_caps * exceed_probabilities
-        kept_rows[is_undecided] = m * lower_probabilities + capped_rows
-        excess_rows[is_undecided] = np.maximum(m * upper_probabilities - capped_rows, 0.0)
-        capped_probabilities[is_undecided] = exceed_probabilities
+        kept_rows[undecided_mask] = m * lower_probabilities + capped_rows
+        excess_rows[undecided_mask] = np.maximum(m * upper_probabilities - capped_rows, 0.0)
+        capped_probabilities[undecided_mask] = exceed_probabilities
     return kept_rows, excess_rows, capped_probabilities
 
 
@@ -357,8 +357,8 @@ def draw_rows_per_user(law: PowerLaw, num_rows: int, rng: np.random.Generator) -
     while num_missing:
         # 1 - random() is never 0, of which there is no such power.
         proposals = np.rint((last_head_user + 0.5) * (1.0 - rng.random(num_missing)) ** (-1.0 / law.alpha))
-        is_accepted = rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposals / proposals) < 1.0
-        tail_users = np.concatenate((tail_users, proposals[is_accepted]))
+        accepted_mask = rng.random(num_missing) * (1.0 + s * (s + 1.0) / 24.0 / proposals / proposals) < 1.0
+        tail_users = np.concatenate((tail_users, proposals[accepted_mask]))
         num_missing = int(row_counts[-1]) - tail_users.size
     tail_row_counts = np.unique(tail_users, return_counts=True)[1]
     head_row_counts = row_counts[:-1]

@@ -85,16 +85,16 @@ class UserPoints:
             return self
         distances_from_median = np.abs(self.means - np.median(self.means))
         num_per_measure = max_points // 4
-        is_ungrouped = np.zeros(self.sizes.size, dtype=bool)
+        ungrouped_mask = np.zeros(self.sizes.size, dtype=bool)
         for outlier_measures in (distances_from_median, distances_from_median * self.sizes):
-            is_ungrouped[np.argpartition(outlier_measures, -num_per_measure)[-num_per_measure:]] = True
+            ungrouped_mask[np.argpartition(outlier_measures, -num_per_measure)[-num_per_measure:]] = True
         # Edges at quantiles of a regular part of the other means: about equally many users between two of them.
-        sampled_means = np.sort(self.means[~is_ungrouped][:: max(self.means.size // 50_000, 1)])
+        sampled_means = np.sort(self.means[~ungrouped_mask][:: max(self.means.size // 50_000, 1)])
         distinct_sizes, size_indices = np.unique(self.sizes, return_inverse=True)
         num_bins = max(max_points // (2 * distinct_sizes.size), 16)
         edges = np.unique(sampled_means[np.linspace(0, sampled_means.size - 1, num_bins).astype(np.int64)])
         point_codes = size_indices * (edges.size + 1) + np.searchsorted(edges, self.means)
-        point_codes[is_ungrouped] = distinct_sizes.size * (edges.size + 1) + np.arange(is_ungrouped.sum())
+        point_codes[ungrouped_mask] = distinct_sizes.size * (edges.size + 1) + np.arange(ungrouped_mask.sum())
         _, first_user_indices, point_indices = np.unique(point_codes, return_index=True, return_inverse=True)
         num_users_per_point = np.bincount(point_indices, self.num_users).astype(np.float64)
         means_per_point = np.bincount(point_indices, self.num_users * self.means) / num_users_per_point
@@ -291,14 +291,14 @@ class _Objective:
         limit = min(max(limit, limit_below), float(sorted_magnitudes[first_rising_index]))
         total_bias = self.bounding + max(weighted_sum_above - limit * share_above, 0.0)
         # A subgradient of f in (M, T) that is 0 in T: users just at T count with the part that makes it so.
-        is_beyond = abs_deviations > limit
+        beyond_mask = abs_deviations > limit
         centre_slopes = self.user_shares * self.weights * np.sign(deviations)
-        centre_slope = float(centre_slopes[is_beyond].sum())
-        is_on_limit = abs_deviations == limit
-        if share_on_limit := float(self.user_shares[is_on_limit].sum()):
+        centre_slope = float(centre_slopes[beyond_mask].sum())
+        on_limit_mask = abs_deviations == limit
+        if share_on_limit := float(self.user_shares[on_limit_mask].sum()):
             needed_share = limit_cost * limit / total_bias if total_bias > 0.0 else 0.0
-            counted_part = (needed_share - float(self.user_shares[is_beyond].sum())) / share_on_limit
-            centre_slope += min(max(counted_part, 0.0), 1.0) * float(centre_slopes[is_on_limit].sum())
+            counted_part = (needed_share - float(self.user_shares[beyond_mask].sum())) / share_on_limit
+            centre_slope += min(max(counted_part, 0.0), 1.0) * float(centre_slopes[on_limit_mask].sum())
         centre_slope = -2.0 * total_bias * centre_slope + 2.0 * self.noise_costs.centre_cost * offset
         squared_error = total_bias**2 + self.noise_costs.compute_variance(limit, offset)
         return _Tangent(offset, limit, squared_error, centre_slope)

@@ -204,17 +204,17 @@ class BoundCurve:
             (lowest, highest) bound of each, both inside, to one unit (integers) or to rounding.
         """
         breakpoints = self._list_breakpoints(is_integer)
-        is_within = self.compute_errors(breakpoints) <= max_error
-        change_indices = np.flatnonzero(np.diff(is_within))
-        is_stop = is_within[change_indices]
+        within_mask = self.compute_errors(breakpoints) <= max_error
+        change_indices = np.flatnonzero(np.diff(within_mask))
+        stop_mask = within_mask[change_indices]
         left_bounds, right_bounds = breakpoints[change_indices], breakpoints[change_indices + 1]
-        interval_ends = self._find_edges(left_bounds, right_bounds, is_stop, max_error, is_integer)
-        interval_starts = np.concatenate((breakpoints[:1][is_within[:1]], interval_ends[~is_stop]))
-        interval_stops = np.concatenate((interval_ends[is_stop], breakpoints[-1:][is_within[-1:]]))
+        interval_ends = self._find_edges(left_bounds, right_bounds, stop_mask, max_error, is_integer)
+        interval_starts = np.concatenate((breakpoints[:1][within_mask[:1]], interval_ends[~stop_mask]))
+        interval_stops = np.concatenate((interval_ends[stop_mask], breakpoints[-1:][within_mask[-1:]]))
         # Intervals that touch are one; of integers, also those without an integer between them.
-        is_apart = interval_starts[1:] - interval_stops[:-1] > (1.0 if is_integer else 0.0)
-        interval_starts = interval_starts[np.r_[True, is_apart]]
-        interval_stops = interval_stops[np.r_[is_apart, True]]
+        apart_mask = interval_starts[1:] - interval_stops[:-1] > (1.0 if is_integer else 0.0)
+        interval_starts = interval_starts[np.r_[True, apart_mask]]
+        interval_stops = interval_stops[np.r_[apart_mask, True]]
         return tuple(zip(interval_starts.tolist(), interval_stops.tolist(), strict=True))
 
     def _list_breakpoints(self, is_integer: bool) -> FloatArray:
@@ -229,7 +229,7 @@ class BoundCurve:
         self,
         left_bounds: FloatArray,
         right_bounds: FloatArray,
-        is_left_within: npt.NDArray[np.bool_],
+        left_within_mask: npt.NDArray[np.bool_],
         max_error: float,
         is_integer: bool,
     ) -> FloatArray:
@@ -238,23 +238,23 @@ class BoundCurve:
         Args:
             left_bounds: The smaller bound of each pair, shape (pairs,).
             right_bounds: The larger one.
-            is_left_within: True where the squared error at the smaller bound is at most ``max_error``.
+            left_within_mask: True where the squared error at the smaller bound is at most ``max_error``.
             max_error: The limit on the squared error.
             is_integer: True if only integers are allowed.
         """
-        inner_bounds = np.where(is_left_within, left_bounds, right_bounds)
-        outer_bounds = np.where(is_left_within, right_bounds, left_bounds)
+        inner_bounds = np.where(left_within_mask, left_bounds, right_bounds)
+        outer_bounds = np.where(left_within_mask, right_bounds, left_bounds)
         probe_positions = np.arange(1.0, NUM_PROBES + 1.0) / (NUM_PROBES + 1.0)
         pair_indices = np.arange(inner_bounds.size)
         for _ in range(MAX_BISECTIONS):
             probe_bounds = inner_bounds[:, None] + (outer_bounds - inner_bounds)[:, None] * probe_positions
             if is_integer:
                 probe_bounds = np.floor(probe_bounds)
-            is_within = self.compute_errors(probe_bounds.ravel()).reshape(probe_bounds.shape) <= max_error
+            within_mask = self.compute_errors(probe_bounds.ravel()).reshape(probe_bounds.shape) <= max_error
             # With its two ends among the probes: the error is within the limit up to one of them and beyond it from the
             # next.
             ordered_bounds = np.column_stack((inner_bounds, probe_bounds, outer_bounds))
-            last_index_within = np.where(is_within.all(axis=1), NUM_PROBES, np.argmin(is_within, axis=1))
+            last_index_within = np.where(within_mask.all(axis=1), NUM_PROBES, np.argmin(within_mask, axis=1))
             new_inner, new_outer = (ordered_bounds[pair_indices, last_index_within + i] for i in (0, 1))
             if np.array_equal(new_inner, inner_bounds) and np.array_equal(new_outer, outer_bounds):
                 break

@@ -424,8 +424,8 @@ class UserDeviations:
 
     def count_cut(self, threshold: float) -> int:
         """Count the users whose deviation is clamped at this threshold."""
-        is_far = np.abs(self.clamped_distances) >= self.width / 2.0
-        return int(np.count_nonzero(is_far & (self.growth_ends > threshold)))
+        far_mask = np.abs(self.clamped_distances) >= self.width / 2.0
+        return int(np.count_nonzero(far_mask & (self.growth_ends > threshold)))
 
     def find_threshold(self, noise_variance: float, has_private_counts: bool) -> float:
         """Find the h between the smallest and the largest size with the least error, by grids that zoom in.

@@ -134,9 +134,9 @@ def _maximise_cap_square(histogram: ContributionHistogram, cap: float) -> float:
     # Beyond the largest sum c x the squared error falls in mu.
     interval_starts = np.r_[0.0, multipliers]
     interval_stops = np.minimum(np.r_[multipliers, math.inf], end_sums[-1])
-    is_reached = interval_starts <= interval_stops
+    reached_mask = interval_starts <= interval_stops
     interval_starts, interval_stops, a2, a1, a0 = (
-        column[is_reached] for column in (interval_starts, interval_stops, a2, a1, a0)
+        column[reached_mask] for column in (interval_starts, interval_stops, a2, a1, a0)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         turning_points = np.where(a2 < 0.0, -a1 / (2.0 * a2), interval_starts)
@@ -204,8 +204,8 @@ def _find_row_bound(problem: MeanProblem) -> float:
     num_users_above = float(users_above[k - 1]) if k else float(histogram.num_users)
     # No rows are cut at the largest size, so there is such a k. The piece is expanded from its left end, in terms of
     # one sign: R - q T = (excess at the end) - q (T - end).
-    cut_rows = float(histogram.sum_excess(piece_start, np.asarray(k)))
-    slope_at_start = num_users_above * cut_rows - relative_noise_variance * piece_start
+    num_cut_rows = float(histogram.sum_excess(piece_start, np.asarray(k)))
+    slope_at_start = num_users_above * num_cut_rows - relative_noise_variance * piece_start
     return min(
         max(piece_start + slope_at_start / (num_users_above**2 + relative_noise_variance), piece_start),
         float(sizes[k]),
@@ -221,11 +221,11 @@ def _compute_lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: 
         min_row_bound: T of equal weights, the smallest possible.
     """
     histogram, relative_noise_variance = problem.histogram, problem.relative_noise
-    is_above, is_at_or_above = histogram.sizes > row_bound, histogram.sizes >= row_bound
-    cut_rows = float((histogram.users[is_above] * (histogram.sizes[is_above] - row_bound)).sum())
+    above_mask, at_or_above_mask = histogram.sizes > row_bound, histogram.sizes >= row_bound
+    num_cut_rows = float((histogram.users[above_mask] * (histogram.sizes[above_mask] - row_bound)).sum())
     left_slope, right_slope = (
-        relative_noise_variance * row_bound - float(histogram.users[size_mask].sum()) * cut_rows
-        for size_mask in (is_at_or_above, is_above)
+        relative_noise_variance * row_bound - float(histogram.users[size_mask].sum()) * num_cut_rows
+        for size_mask in (at_or_above_mask, above_mask)
     )
     # Every slope between the one-sided slopes gives a line under the square of the error. A level line gives the best
     # bound, if it is among them.
@@ -234,7 +234,7 @@ def _compute_lower_bound(problem: MeanProblem, row_bound: float, min_row_bound: 
     largest_fall = min(
         tangent_slope * (max_row_bound - row_bound), -tangent_slope * (row_bound - min_row_bound), 0.0
     )
-    squared_lower_bound = max(cut_rows**2 + relative_noise_variance * row_bound**2 + largest_fall, 0.0)
+    squared_lower_bound = max(num_cut_rows**2 + relative_noise_variance * row_bound**2 + largest_fall, 0.0)
     return problem.value_bound / histogram.num_rows * math.sqrt(squared_lower_bound)
 
 

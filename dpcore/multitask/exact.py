@@ -168,14 +168,14 @@ def _ascend_dual(
 
 
 def _find_heaviest_users(
-    graph: TaskGraph, user_loads: FloatArray, is_selected_task: npt.NDArray[np.bool_]
+    graph: TaskGraph, user_loads: FloatArray, selected_task_mask: npt.NDArray[np.bool_]
 ) -> IntArray:
     """Return the user with the largest load of each task in the mask: distinct user codes, ascending."""
-    pair_indices = np.flatnonzero(is_selected_task[graph.task_codes])
+    pair_indices = np.flatnonzero(selected_task_mask[graph.task_codes])
     pair_tasks, pair_users = graph.task_codes[pair_indices], graph.user_codes[pair_indices]
     pair_order = np.lexsort((user_loads[pair_users], pair_tasks))
-    is_heaviest = np.append(np.diff(pair_tasks[pair_order]) > 0, True)[: pair_order.size]
-    return np.unique(pair_users[pair_order][is_heaviest]).astype(np.int64)
+    heaviest_mask = np.append(np.diff(pair_tasks[pair_order]) > 0, True)[: pair_order.size]
+    return np.unique(pair_users[pair_order][heaviest_mask]).astype(np.int64)
 
 
 def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
@@ -188,8 +188,8 @@ def _choose_first_set(graph: TaskGraph, user_loads: FloatArray) -> IntArray:
         return np.flatnonzero(graph.tasks_per_user)
     heaviest_users = np.argpartition(-user_loads, NUM_FIRST_USERS)[:NUM_FIRST_USERS]
     heaviest_users = heaviest_users[user_loads[heaviest_users] > 0.0]  # A user without a task binds nothing.
-    is_missed = np.bincount(graph.select_users(heaviest_users).task_codes, minlength=graph.num_tasks) == 0
-    return np.union1d(heaviest_users, _find_heaviest_users(graph, user_loads, is_missed))
+    missed_mask = np.bincount(graph.select_users(heaviest_users).task_codes, minlength=graph.num_tasks) == 0
+    return np.union1d(heaviest_users, _find_heaviest_users(graph, user_loads, missed_mask))
 
 
 def _choose_next_set(
@@ -204,18 +204,18 @@ def _choose_next_set(
     Users whose share died out are dropped, and up to `NUM_FIRST_USERS` users whose load exceeds S are added, the most
     overloaded first.
     """
-    is_kept = dual_point.user_shares > MAX_DROPPED_SHARE_RATIO * tolerance / user_codes.size
+    kept_mask = dual_point.user_shares > MAX_DROPPED_SHARE_RATIO * tolerance / user_codes.size
     # A task whose last users would go keeps all that it has.
-    loses_all_users = subgraph.sum_by_task(is_kept.astype(np.float64)) == 0.0
-    is_kept |= subgraph.sum_by_user(loses_all_users.astype(np.float64)) > 0.0
+    loses_all_users = subgraph.sum_by_task(kept_mask.astype(np.float64)) == 0.0
+    kept_mask |= subgraph.sum_by_user(loses_all_users.astype(np.float64)) > 0.0
     user_loads = user_loads.copy()
     user_loads[user_codes] = 0.0
     overloaded_users = np.flatnonzero(user_loads > dual_point.objective * (1.0 + tolerance / 4.0))
     overloaded_users = overloaded_users[np.argsort(-user_loads[overloaded_users])[:NUM_FIRST_USERS]]
-    kept_shares = dual_point.user_shares[is_kept]
+    kept_shares = dual_point.user_shares[kept_mask]
     # Not 0, from which a multiplicative step never gets away; a tenth of the average hardly disturbs the others.
     next_shares = np.concatenate((kept_shares, np.full(overloaded_users.size, 0.1 * kept_shares.mean())))
-    return np.concatenate((user_codes[is_kept], overloaded_users)), next_shares / next_shares.sum()
+    return np.concatenate((user_codes[kept_mask], overloaded_users)), next_shares / next_shares.sum()
 
 
 def find_best_task_weights(

@@ -300,21 +300,21 @@ def draw_examples(
     coefficients = learners.clip_rows(rng.normal(size=(num_tasks, DIMENSION)), 1.0)
     pair_labels = np.einsum("pd,pd->p", pair_features, coefficients[pair_tasks])
     pair_labels += LABEL_NOISE * rng.normal(size=pair_users.size)
-    is_training = rng.random(pair_labels.size) >= TEST_SHARE
-    has_training_user = np.bincount(pair_tasks[is_training], minlength=num_tasks) > 0
-    is_test = ~is_training & has_training_user[pair_tasks]
-    if not is_training.any() or not is_test.any():
+    training_mask = rng.random(pair_labels.size) >= TEST_SHARE
+    trained_task_mask = np.bincount(pair_tasks[training_mask], minlength=num_tasks) > 0
+    test_mask = ~training_mask & trained_task_mask[pair_tasks]
+    if not training_mask.any() or not test_mask.any():
         remedy_sentence = "Take more users, or more tasks per user"
         raise refuse("nothing is left to train on or to test", remedy=remedy_sentence)
-    new_task_codes, num_tasks = (np.cumsum(has_training_user) - 1)[pair_tasks], int(has_training_user.sum())
+    new_task_codes, num_tasks = (np.cumsum(trained_task_mask) - 1)[pair_tasks], int(trained_task_mask.sum())
 
-    def select_examples(is_selected: npt.NDArray[np.bool_]) -> Examples:
+    def select_examples(selected_mask: npt.NDArray[np.bool_]) -> Examples:
         """Return the examples of the pairs in the mask, on a graph of them alone."""
-        selected_pairs = Pairs(pair_users[is_selected], new_task_codes[is_selected], num_tasks)
+        selected_pairs = Pairs(pair_users[selected_mask], new_task_codes[selected_mask], num_tasks)
         graph = TaskGraph.from_pairs(selected_pairs, experiment.num_users)
-        return Examples(graph, pair_features[is_selected], pair_labels[is_selected])
+        return Examples(graph, pair_features[selected_mask], pair_labels[selected_mask])
 
-    return select_examples(is_training), select_examples(is_test)
+    return select_examples(training_mask), select_examples(test_mask)
 
 
 LINE_BY_ALGORITHM = {

@@ -146,8 +146,8 @@ def scale_to_budget(graph: TaskGraph, task_weights: FloatArray, budget: float) -
     """Compute user factors that make every user with a task spend the whole budget; 0 for users without one."""
     budget_uses = graph.sum_by_user(task_weights**2)
     user_scales = np.zeros(graph.num_users)
-    has_task = budget_uses > 0.0
-    user_scales[has_task] = np.sqrt(budget / budget_uses[has_task]) * (1.0 - ROUNDING_MARGIN)
+    active_mask = budget_uses > 0.0
+    user_scales[active_mask] = np.sqrt(budget / budget_uses[active_mask]) * (1.0 - ROUNDING_MARGIN)
     return user_scales
 
 

@@ -202,8 +202,8 @@ def find_useful_size(problem: PerGroupProblem, group_errors: FloatArray) -> floa
         compute_errors_of_one_mean(problem)[order_by_rows] ** 2 - group_errors[order_by_rows] ** 2
     )
     # Groups of equal size belong together: only the last of each size is a candidate.
-    is_last_of_size = np.r_[group_sizes[order_by_rows][1:] != group_sizes[order_by_rows][:-1], True]
-    indices_with_gain = np.flatnonzero((cumulated_gains > 0.0) & is_last_of_size)
+    last_of_size_mask = np.r_[group_sizes[order_by_rows][1:] != group_sizes[order_by_rows][:-1], True]
+    indices_with_gain = np.flatnonzero((cumulated_gains > 0.0) & last_of_size_mask)
     return float(group_sizes[order_by_rows][indices_with_gain[-1]]) if indices_with_gain.size else None
 
 

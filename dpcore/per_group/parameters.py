@@ -48,13 +48,13 @@ class Statistic(Option):
     @classmethod
     def _missing_(cls, value: object) -> Statistic | None:
         """Return the member of a former value, which earlier links and session files have; None for other values."""
-        former_values = {
+        member_by_former_value = {
             "distinct users": cls.USERS,
             "sum of a column": cls.SUM,
             "sum of a column of any sign": cls.SIGNED_SUM,
             "mean of a column": cls.MEAN,
         }
-        return former_values.get(str(value).lower())
+        return member_by_former_value.get(str(value).lower())
 
     @property
     def is_non_negative(self) -> bool:

@@ -263,12 +263,12 @@ class PrivatePairProblem:
             max_changes = np.maximum(pair_norms, pair_norms[i]) - min_norms
             if self.neighbours is Neighbours.REPLACE_USER:
                 max_changes = pair_norms + pair_norms[i] - 2 * min_norms
-            is_other_pair = max_changes > 0  # 0 for the pair itself alone.
-            if is_other_pair.any():
+            other_pair_mask = max_changes > 0  # 0 for the pair itself alone.
+            if other_pair_mask.any():
                 # If a difference changes by at most d 2^20 + r steps, r an integer, its floor over d changes by at most
                 # 2^20 + r.
-                excess_costs = pair_costs[..., i, None] - pair_costs[..., is_other_pair]
-                distances[..., i] = (excess_costs // max_changes[is_other_pair]).max(axis=-1)
+                excess_costs = pair_costs[..., i, None] - pair_costs[..., other_pair_mask]
+                distances[..., i] = (excess_costs // max_changes[other_pair_mask]).max(axis=-1)
         return distances
 
     def compute_scores(self, any_pairs: AnyPairs | None) -> list[int]:

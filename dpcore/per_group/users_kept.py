@@ -89,32 +89,32 @@ def compute_kept_moments(
         One entry per rule; ``kept_squares`` is 0 if no ``max_amount`` is given.
     """
     rule_tables = np.atleast_2d(np.asarray(rule_tables, dtype=np.float64))
-    num_entries, is_surely_kept = grouped_pairs.num_entries, grouped_pairs.groups_of_user <= max_groups
+    num_entries, surely_kept_mask = grouped_pairs.num_entries, grouped_pairs.groups_of_user <= max_groups
     clipped_amounts = None if max_amount is None else np.minimum(grouped_pairs.amounts, max_amount)
     has_equal_amounts = clipped_amounts is not None and bool(np.ptp(clipped_amounts) == 0.0)
     certain_users, uncertain_users = (
         np.bincount(grouped_pairs.group_codes[pair_mask], minlength=num_entries)
-        for pair_mask in (is_surely_kept, ~is_surely_kept)
+        for pair_mask in (surely_kept_mask, ~surely_kept_mask)
     )
     certain_excesses = np.zeros(num_entries)
     if clipped_amounts is not None:
         assert true_totals is not None
         certain_sums = np.bincount(
-            grouped_pairs.group_codes[is_surely_kept], clipped_amounts[is_surely_kept], num_entries
+            grouped_pairs.group_codes[surely_kept_mask], clipped_amounts[surely_kept_mask], num_entries
         )
         certain_excesses = certain_sums - true_totals
     group_starts = np.cumsum(uncertain_users) - uncertain_users
-    sample_probabilities = max_groups / grouped_pairs.groups_of_user[~is_surely_kept]
+    sample_probabilities = max_groups / grouped_pairs.groups_of_user[~surely_kept_mask]
     random_amounts = (
-        None if clipped_amounts is None or has_equal_amounts else clipped_amounts[~is_surely_kept]
+        None if clipped_amounts is None or has_equal_amounts else clipped_amounts[~surely_kept_mask]
     )
     keep_probabilities, kept_squares = np.zeros((2, rule_tables.shape[0], num_entries))
     for group_codes, max_users_in_batch in _generate_batches(uncertain_users):
         user_positions, kept_counts = np.arange(max_users_in_batch), np.arange(max_users_in_batch + 1)
-        has_user = user_positions < uncertain_users[group_codes, None]
-        pair_indices = np.where(has_user, group_starts[group_codes, None] + user_positions, 0)
+        present_mask = user_positions < uncertain_users[group_codes, None]
+        pair_indices = np.where(present_mask, group_starts[group_codes, None] + user_positions, 0)
         p, m = (
-            None if x is None else np.where(has_user, x[pair_indices] if x.size else 0.0, 0.0)
+            None if x is None else np.where(present_mask, x[pair_indices] if x.size else 0.0, 0.0)
             for x in (sample_probabilities, random_amounts)
         )
         assert p is not None

@@ -199,15 +199,15 @@ class _Cap(_Vectors):
 
     def _keep_sorted(self, max_norm: float) -> FloatArray:
         """Return the kept part of every amount under the cap, in the order of users and amounts."""
-        is_uncut = self.norms_at_amounts <= max_norm
+        uncut_mask = self.norms_at_amounts <= max_norm
         # lambda solves P + (k - j) lambda^q = T^q, with P the sum of powers of the j smallest amounts, which are not
         # cut. P is summed per user, so that the norm is at most T despite rounding in `norms_at_amounts`.
-        uncut_powers = np.add.reduceat(np.where(is_uncut, self.amount_powers, 0.0), self.user_starts)
-        num_cut = self.groups_per_user - np.add.reduceat(is_uncut.astype(np.int64), self.user_starts)
+        uncut_powers = np.add.reduceat(np.where(uncut_mask, self.amount_powers, 0.0), self.user_starts)
+        num_cut = self.groups_per_user - np.add.reduceat(uncut_mask.astype(np.int64), self.user_starts)
         max_power = max_norm**2 if self.is_squared else max_norm
         rest_powers = np.maximum(max_power - uncut_powers, 0.0)
         cut_levels = np.repeat(self.take_root(rest_powers / np.maximum(num_cut, 1)), self.groups_per_user)
-        return np.where(is_uncut, self.amounts, np.minimum(self.amounts, cut_levels))
+        return np.where(uncut_mask, self.amounts, np.minimum(self.amounts, cut_levels))
 
     def keep(self, max_norm: float) -> FloatArray:
         """Return the kept part of every pair's amount, in the order of the problem's pairs."""

@@ -8,7 +8,7 @@ property of a line. A quantile has no such form; `RankCurve` says so.
 Whole noise of users and rows has a little less variance than beta v, and alpha plus that variance is convex in v
 instead: chords then lie above by at most ``bulge`` (b / a - 1)^2 / 8 between v = a and b.
 
-Every `LineCurve` finds its best bounds at v > 0, infinite for no budget at all (`find_best`). If ``is_concave``, chords
+Every `LineCurve` finds its best bounds at v > 0, infinite without a budget (`find_optimum`). If ``is_concave``, chords
 in v lie below it, but for what ``bulge`` says. A proof covers all bounds of its kind if ``has_all_bounds``, else only
 the candidates. ``floor`` is its squared error without any noise.
 """
@@ -124,7 +124,7 @@ class TotalCurve:
             slopes = self.amounts.count_users_above(totals) * self.amounts.sum_excess(totals) / totals
         return np.asarray(np.where(totals > 0.0, slopes, np.inf))
 
-    def find_best(self, v: npt.ArrayLike) -> CurveOptimum:
+    def find_optimum(self, v: npt.ArrayLike) -> CurveOptimum:
         """Find the best bound T at each v; a whole one if `is_integer` or if noise is whole.
 
         With whole noise it is the best of those near the best bound for real noise.
@@ -146,10 +146,10 @@ class TotalCurve:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
             bounds_below, bounds_above = np.floor(bounds), np.ceil(bounds)
-            is_floor_better = self._compute_real_square_error(
-                bounds_below, v
-            ) <= self._compute_real_square_error(bounds_above, v)
-            bounds = np.where(is_floor_better, bounds_below, bounds_above)
+            floor_mask = self._compute_real_square_error(bounds_below, v) <= self._compute_real_square_error(
+                bounds_above, v
+            )
+            bounds = np.where(floor_mask, bounds_below, bounds_above)
         if self.whole_noise is not None:
             bounds = self._search_around(bounds, v)
         noise_slopes = _find_slope(self.unit_variance * bounds**2, v, self.whole_noise)
@@ -236,10 +236,10 @@ class BoundCurve:
             # before the next does: only at corners of the lower hull of (beta, alpha) is that so. A corner is better
             # than any mix of two others, so none is dropped, whatever is dropped at the same time.
             crossings = -np.diff(alpha[kept_indices]) / np.diff(beta[kept_indices])
-            is_corner = np.r_[True, crossings[:-1] > crossings[1:], True][: kept_indices.size]
-            if is_corner.all():
+            corner_mask = np.r_[True, crossings[:-1] > crossings[1:], True][: kept_indices.size]
+            if corner_mask.all():
                 break
-            kept_indices = kept_indices[is_corner]
+            kept_indices = kept_indices[corner_mask]
         self._crossings = crossings
         if whole_noise is not None:
             # Under whole noise no bound is best that exceeds the hull by more than `MAX_VARIANCE_SAVED` at every v. The
@@ -259,7 +259,7 @@ class BoundCurve:
         """Return the least squared error of any bound without noise."""
         return float(self._alpha[-1])
 
-    def find_best(self, v: npt.ArrayLike) -> CurveOptimum:
+    def find_optimum(self, v: npt.ArrayLike) -> CurveOptimum:
         """Find the best bound at each v, with its squared error and slope.
 
         With real noise it is a corner of the lower convex hull of the errors. With whole noise all bounds near the
@@ -282,7 +282,7 @@ class BoundCurve:
     @cached_property
     def release_ratios(self) -> FloatArray:
         """Return the squared error of releases over alpha + beta v, at `RELEASE_VS`."""
-        return measure_squared_errors(self, RELEASE_VS) / self.find_best(RELEASE_VS).squared_errors
+        return measure_squared_errors(self, RELEASE_VS) / self.find_optimum(RELEASE_VS).squared_errors
 
 
 RELEASE_VS = np.geomspace(1e-8, 1e18, 120)
@@ -327,7 +327,7 @@ class RankCurve:
         )
         return np.asarray(grid_positions)
 
-    def find_best(self, v: npt.ArrayLike) -> CurveOptimum:
+    def find_optimum(self, v: npt.ArrayLike) -> CurveOptimum:
         """Find the best bound at each v, with the least squared error and its slope.
 
         Errors are interpolated on the grid of v; beyond the grid, that of its end counts.
@@ -355,17 +355,17 @@ LineCurve = TotalCurve | BoundCurve | RankCurve
 
 def measure_squared_errors(curve: LineCurve, v: FloatArray) -> FloatArray:
     """Return the squared errors of the releases at each v, under the bounds that are best by the curve."""
-    optimum = curve.find_best(v)
+    optimum = curve.find_optimum(v)
     if not isinstance(curve, BoundCurve) or curve.measure_release is None:
         return optimum.squared_errors
-    is_finite, squared_errors = np.isfinite(v), optimum.squared_errors.copy()
-    squared_errors[is_finite] = curve.measure_release(optimum.bounds[is_finite], v[is_finite])
+    finite_mask, squared_errors = np.isfinite(v), optimum.squared_errors.copy()
+    squared_errors[finite_mask] = curve.measure_release(optimum.bounds[finite_mask], v[finite_mask])
     return squared_errors
 
 
 def estimate_squared_errors(curve: LineCurve, v: FloatArray) -> FloatArray:
     """Estimate what `measure_squared_errors` returns, for searches that ask often: read between `RELEASE_VS`."""
-    squared_errors = curve.find_best(v).squared_errors
+    squared_errors = curve.find_optimum(v).squared_errors
     if not isinstance(curve, BoundCurve) or curve.measure_release is None:
         return squared_errors
     log_ratios = np.interp(np.log(v), np.log(RELEASE_VS), np.log(curve.release_ratios))

@@ -71,7 +71,7 @@ def evaluate_split(
     A noise slope is by how much the variance of the noise grows with v, shape (lines,).
     """
     line_vs = budget.divide(shares)[:, None]
-    line_optima = [curve.find_best(line_v) for curve, line_v in zip(curves, line_vs, strict=True)]
+    line_optima = [curve.find_optimum(line_v) for curve, line_v in zip(curves, line_vs, strict=True)]
     squared_errors = np.array([optimum.squared_errors[0] for optimum in line_optima])
     noise_slopes = np.array([optimum.noise_slopes[0] for optimum in line_optima])
     return math.fsum((line_weights * squared_errors).tolist()), noise_slopes
@@ -148,7 +148,10 @@ class _Search:
         # Weighted squared error of each line at each share of the grid, shape (lines, GRID_SIZE).
         weighted_curves = self._weighted_curves
         self.errors = np.array(
-            [line_weight * curve.find_best(grid_vs).squared_errors for line_weight, curve in weighted_curves]
+            [
+                line_weight * curve.find_optimum(grid_vs).squared_errors
+                for line_weight, curve in weighted_curves
+            ]
         )
         # Step 1. A concave f lies above the chord between any two of its points. It never falls as v grows: a slope
         # below 0 is rounding, and 0 in its place keeps the chord below f.
@@ -318,7 +321,7 @@ class _Search:
             raised_shares = shares[None, :] + moved_fraction * shares[:, None]
             trial_shares = np.vstack([shares, shares * (1.0 - moved_fraction), raised_shares])
             line_costs = [
-                weight * curve.find_best(self.budget.divide(line_shares)).squared_errors
+                weight * curve.find_optimum(self.budget.divide(line_shares)).squared_errors
                 for line_shares, (weight, curve) in zip(trial_shares.T, self._weighted_curves, strict=True)
             ]
             costs = np.column_stack(line_costs)
@@ -326,16 +329,16 @@ class _Search:
                 cost_changes = (costs[1] - costs[0])[:, None] + costs[2:] - costs[0]
             cost_changes[line_indices, line_indices] = np.inf
             smallest_gain, moved_amounts = 1e-7 * float(costs[0].sum()), moved_fraction * shares
-            is_unmoved = np.ones(line_indices.size, dtype=bool)
+            unmoved_mask = np.ones(line_indices.size, dtype=bool)
             for pair_number in np.argsort(cost_changes, axis=None, kind="stable").tolist():
                 giver_and_taker = giver, taker = divmod(pair_number, line_indices.size)
                 if not cost_changes[giver_and_taker] < -smallest_gain:
                     break
-                if is_unmoved[giver] and is_unmoved[taker]:
-                    is_unmoved[[giver, taker]] = False
+                if unmoved_mask[giver] and unmoved_mask[taker]:
+                    unmoved_mask[[giver, taker]] = False
                     shares[giver] -= moved_amounts[giver]
                     shares[taker] += moved_amounts[giver]
-            if is_unmoved.all():
+            if unmoved_mask.all():
                 moved_fraction /= 2.0
         new_objective = evaluate_split(self.curves, self.weights, self.budget, shares)[0]
         if new_objective < self.best_objective:
@@ -418,12 +421,12 @@ def _estimate_needed_amount(curve: LineCurve, target_error: float, power: int) -
 
     # The error hardly ever rises with the budget: of a moved number it may, if its bias is large.
     grid_amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _NUM_AMOUNTS)
-    are_enough = is_enough(grid_amounts ** -float(power))
-    if not are_enough[-1]:
+    enough_mask = is_enough(grid_amounts ** -float(power))
+    if not enough_mask[-1]:
         return math.inf
-    if all(are_enough):
+    if all(enough_mask):
         return 0.0 if is_enough(np.array([math.inf]))[0] else _SMALLEST_AMOUNT
-    first_index = len(are_enough) - are_enough[::-1].index(False)
+    first_index = len(enough_mask) - enough_mask[::-1].index(False)
     too_small_amount, enough_amount = float(grid_amounts[first_index - 1]), float(grid_amounts[first_index])
     for _ in range(_NUM_HALVINGS):
         middle_amount = math.sqrt(too_small_amount * enough_amount)

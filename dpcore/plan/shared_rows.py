@@ -105,7 +105,7 @@ def _share_rows(
     other_lines = [planned_lines[line_index] for line_index in other_indices]
     weights_of_split = np.array([*(line.weight for line in other_lines), 1.0])
     split = find_least_sum([*(line.curve for line in other_lines), shared_curve], weights_of_split, budget)
-    shared_bound = float(shared_curve.find_best(budget.divide(split.shares[-1:])).bounds[0])
+    shared_bound = float(shared_curve.find_optimum(budget.divide(split.shares[-1:])).bounds[0])
     bound_index = int(np.searchsorted(bounds, shared_bound))
     weighted_parts = weighted_betas[:, bound_index] ** (1.0 / (power + 1.0))
     shares = np.zeros(len(planned_lines))

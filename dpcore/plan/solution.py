@@ -124,23 +124,23 @@ def allocate_lines(
     """
     budget = budget or parameters.budget
     budget_per_part = budget.total / NUM_PARTS
-    no_budget_optima = [planned_line.curve.find_best(_V_WITHOUT_BUDGET) for planned_line in planned_lines]
+    no_budget_optima = [planned_line.curve.find_optimum(_V_WITHOUT_BUDGET) for planned_line in planned_lines]
     # A line that cannot be published as 0, a mean or a quantile, has at least one part.
-    is_dropped_without_budget = np.array([optimum.bounds[0] == 0.0 for optimum in no_budget_optima])
+    unbudgeted_drop_mask = np.array([optimum.bounds[0] == 0.0 for optimum in no_budget_optima])
     shares = np.array(shares, dtype=np.float64)
-    shares = np.where((shares > 0.0) | is_dropped_without_budget, shares, shares.sum() / NUM_PARTS)
+    shares = np.where((shares > 0.0) | unbudgeted_drop_mask, shares, shares.sum() / NUM_PARTS)
     part_counts = round_to_parts(shares)
     # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
     while True:
         line_vs = budget.divide(part_counts / NUM_PARTS)
         lines_and_vs = zip(planned_lines, line_vs, strict=True)
-        line_optima = [planned_line.curve.find_best(np.array([v])) for planned_line, v in lines_and_vs]
-        is_dropped = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
-        if not is_dropped.any() or is_dropped[part_counts > 0].all():
+        line_optima = [planned_line.curve.find_optimum(np.array([v])) for planned_line, v in lines_and_vs]
+        dropped_mask = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (part_counts > 0)
+        if not dropped_mask.any() or dropped_mask[part_counts > 0].all():
             break
-        shares[is_dropped] = 0.0
+        shares[dropped_mask] = 0.0
         part_counts = round_to_parts(np.where(part_counts > 0, shares, 0.0))
-    part_counts = np.where(is_dropped, 0, part_counts)
+    part_counts = np.where(dropped_mask, 0, part_counts)
     plan_lines = []
     for line_index, planned_line in enumerate(planned_lines):
         num_parts, v = int(part_counts[line_index]), float(line_vs[line_index])

@@ -450,7 +450,7 @@ def search_rank_bound(
         The bound and the expected rank error there.
     """
     if not planned_line.program_problems:
-        bound = float(planned_line.curve.find_best(np.array([v])).bounds[0])
+        bound = float(planned_line.curve.find_optimum(np.array([v])).bounds[0])
         return bound, compute_rank_error(dataset, parameters, planned_line, v, bound)
     epsilon, weight_kind = convert_rank_v(v, parameters.budget.mechanism), choose_rank_weights(parameters)
     choices = [

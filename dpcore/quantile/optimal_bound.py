@@ -323,8 +323,8 @@ def compute_base_mass(problem: QuantileProblem, alpha: float) -> float:
     """
     require.non_negative(alpha=alpha)
     rows = problem.rows
-    is_near_quantile = np.abs(rows.shares_below - problem.quantile) <= alpha + 1e-12
-    return min(float(np.sum(np.exp(rows.log_base_masses[is_near_quantile]))), 1.0)
+    near_quantile_mask = np.abs(rows.shares_below - problem.quantile) <= alpha + 1e-12
+    return min(float(np.sum(np.exp(rows.log_base_masses[near_quantile_mask]))), 1.0)
 
 
 def compute_trade_off(
@@ -411,7 +411,7 @@ class RankBound:
         total_eta = eta * (2.0 if self.is_for_population else 1.0)
         return np.asarray(self.alpha + total_eta + 2.0 * max_user_weights / self.epsilon * log_inverse_mass)
 
-    def find_best(self, weight_kind: WeightKind) -> weights.Optimum:
+    def find_optimum(self, weight_kind: WeightKind) -> weights.Optimum:
         """Return the h that minimises the trade-off form, exactly, with a certificate for that form."""
         find_optimum = weights.find_best_smooth if weight_kind is WeightKind.SMOOTH else weights.find_best_cap
         return find_optimum(self.histogram, self.trade_off)

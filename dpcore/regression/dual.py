@@ -87,9 +87,9 @@ class PricedEntries:
         entry_weights = self._compute_entry_weights(trade_off)
         weighted_sums = np.empty((d, d))
         for j in range(d):
-            is_in_column = column_indices == j
+            in_column_mask = column_indices == j
             weighted_sums[:, j] = (
-                whitened.row_matrix[row_positions[is_in_column]].T @ entry_weights[is_in_column]
+                whitened.row_matrix[row_positions[in_column_mask]].T @ entry_weights[in_column_mask]
             )
         return weighted_sums
 
@@ -156,8 +156,8 @@ def _compute_multipliers(sorted_prices: _SortedPrices, theta: float) -> tuple[Fl
     """Return (lambda(theta) of each user, its derivative from the right), each of shape (m,)."""
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
-    is_used = (sorted_prices.theta_breaks <= theta).astype(np.int64)
-    used_counts = np.add.reduceat(is_used, sorted_prices.starts)
+    used_flags = (sorted_prices.theta_breaks <= theta).astype(np.int64)
+    used_counts = np.add.reduceat(used_flags, sorted_prices.starts)
     multipliers = (sorted_prices.price_sums[sorted_prices.starts + used_counts - 1] - theta) / used_counts
     return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / used_counts, 0.0)
 
@@ -205,8 +205,8 @@ def price_entries(whitened: Whitened, trade_off: float, m: FloatArray) -> Priced
     price_excesses = sorted_prices.absolute_prices - np.repeat(
         user_multipliers, sorted_prices.entries_per_user
     )
-    is_used = price_excesses > 0.0 if trade_off > 0.0 else price_excesses >= 0.0
-    used_positions, used_excesses = sorted_prices.positions[is_used], price_excesses[is_used]
+    used_mask = price_excesses > 0.0 if trade_off > 0.0 else price_excesses >= 0.0
+    used_positions, used_excesses = sorted_prices.positions[used_mask], price_excesses[used_mask]
     # Weak duality holds for any lambda of at least 0: what theta is off by makes the bound looser, never wrong.
     multiplier_penalty = float(user_multipliers.sum()) ** 2 / 4.0
     if trade_off > 0.0:
@@ -282,22 +282,22 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced_entries: Priced
     used_row_positions, entry_rows = np.unique(priced_entries.used_positions // d, return_inverse=True)
     used_matrix, row_users = whitened.row_matrix[used_row_positions], whitened.row_users[used_row_positions]
     used_counts = np.bincount(row_users[entry_rows], minlength=whitened.starts.size)
-    is_binding = (priced_entries.user_multipliers > 0.0) & (used_counts > 0)
-    inverse_used_counts = np.where(is_binding, 1.0 / np.maximum(used_counts, 1), 0.0)
+    binding_mask = (priced_entries.user_multipliers > 0.0) & (used_counts > 0)
+    inverse_used_counts = np.where(binding_mask, 1.0 / np.maximum(used_counts, 1), 0.0)
     price_signs = np.zeros((used_row_positions.size, d))
     used_prices = priced_entries.prices.ravel()[priced_entries.used_positions]
     price_signs[entry_rows, priced_entries.used_positions % d] = np.sign(used_prices)
     shared_direction = (used_matrix.T @ (price_signs * inverse_used_counts[row_users, None])).T.ravel()
     # A binding user with one entry: u u^T is taken off what A^T A has of it, whole. Only now, as through theta it
     # counts in `shared_direction` still.
-    has_one_entry = is_binding & (used_counts == 1)
-    price_signs[has_one_entry[row_users]] = 0.0
+    one_entry_mask = binding_mask & (used_counts == 1)
+    price_signs[one_entry_mask[row_users]] = 0.0
     hessian = np.zeros((d * d, d * d))
     for j in range(d):
         a = used_matrix[np.flatnonzero(price_signs[:, j])]
         hessian[j * d : (j + 1) * d, j * d : (j + 1) * d] = a.T @ a
     hessian -= _sum_user_products(
-        used_matrix, row_users, price_signs, np.where(has_one_entry, 0.0, inverse_used_counts)
+        used_matrix, row_users, price_signs, np.where(one_entry_mask, 0.0, inverse_used_counts)
     )
     # theta = a sum of lambda_l, and lambda_l falls by 1/p_l of a rise in theta, so that d theta = a <shared_direction,
     # dM> / (1 + a sum of 1/p_l); what lambda_l falls by goes to the user's entries.

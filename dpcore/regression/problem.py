@@ -170,10 +170,10 @@ def find_dependent_columns(features: FloatArray) -> list[int]:
     scaled_features = features / _compute_root_mean_squares(features)
     r, pivots = qr(np.linalg.qr(scaled_features, mode="r"), mode="r", pivoting=True)
     abs_diagonal = np.abs(np.diag(r))
-    is_negligible = abs_diagonal <= 10.0 * RANK_TOLERANCE * abs_diagonal[0]
+    negligible_mask = abs_diagonal <= 10.0 * RANK_TOLERANCE * abs_diagonal[0]
     # Asked only where the condition number is too large: the last pivot is one in any case.
-    is_negligible[-1] = True
-    return sorted(int(j) for j in pivots[is_negligible])
+    negligible_mask[-1] = True
+    return sorted(int(j) for j in pivots[negligible_mask])
 
 
 MAX_FEATURES = 50

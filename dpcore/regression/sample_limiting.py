@@ -101,7 +101,7 @@ class CapCurve:
             for c in (self.variances, self.privacy_variances, self.squared_prediction_errors)
         ]
 
-    def find_best(self, target: ErrorTarget) -> int:
+    def find_best_index(self, target: ErrorTarget) -> int:
         """Return the index of the cap of least error, of those whose draws all have full rank.
 
         For predictions it is the paper's choice, which depends on labels.
@@ -112,7 +112,7 @@ class CapCurve:
     @property
     def best_index(self) -> int:
         """Return the index of the cap of least mean variance."""
-        return self.find_best(ErrorTarget.COEFFICIENTS)
+        return self.find_best_index(ErrorTarget.COEFFICIENTS)
 
     @property
     def max_contributions(self) -> int:

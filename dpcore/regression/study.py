@@ -77,7 +77,7 @@ def sweep_epsilon(
         if should_stop():
             break
         cap_curve = sample_limiting.average_draws(epsilon_problem, cap_draws)
-        best_prediction_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
+        best_prediction_index = cap_curve.find_best_index(ErrorTarget.PREDICTIONS)
         values_by_column = {
             "epsilon": epsilon,
             "ours_coefficients": estimate.variance,

@@ -29,7 +29,7 @@ from dpcore.common.text_fields import to_values
 from dpcore.common.version import VERSION
 from dpcore.common.wording import format_entered, format_number, format_percent
 from dpcore.data.column_names import escape_formula, escape_formulas_in_line
-from dpcore.data.column_roles import name_users_column
+from dpcore.data.column_roles import name_size_column, name_users_column
 from dpcore.dataset import Dataset
 from dpcore.report.markup import escape_markdown, to_plain_text
 
@@ -343,12 +343,13 @@ def _escape_formulas(column_values: npt.ArrayLike) -> npt.NDArray[Any]:
 def write_histogram(dataset: Dataset) -> str:
     """Return the text of a CSV file of how many users have how many rows, which *Data* opens.
 
-    Columns: ``size``, ``users`` with the periods that make the unit, and ``label``, which brings back the epsilon of a
-    DP release (`counting.Source.stated_release`).
+    Columns: ``size``, or the column that was added up, ``users`` with the periods that make the unit, and ``label``,
+    which brings back the epsilon of a DP release (`counting.Source.stated_release`).
     """
     histogram = dataset.histogram
+    size_name = name_size_column(dataset.contribution, dataset.value_column)
     users_name = name_users_column(dataset.periods)
-    return write_columns({"size": histogram.sizes, users_name: histogram.users}, dataset.provenance)
+    return write_columns({size_name: histogram.sizes, users_name: histogram.users}, dataset.provenance)
 
 
 JSON_SCHEMA_NAME = "sweetspot/report/1"
@@ -389,10 +390,10 @@ def write_report_json(report: Report, created_at: datetime) -> str:
 def _convert_line(line: Line) -> dict[str, Any]:
     """Convert a line to a JSON object of plain texts."""
     markdown_by_key = {"name": line.name, "value": line.value_text, "note": line.note, "help": line.help}
-    json_object: dict[str, Any] = {key: to_plain_text(text) for key, text in markdown_by_key.items() if text}
+    json_members: dict[str, Any] = {key: to_plain_text(text) for key, text in markdown_by_key.items() if text}
     if line.number is not None:
-        json_object["number"] = _to_json_value(line.number)
-    return {**json_object, "label": line.shown_label}
+        json_members["number"] = _to_json_value(line.number)
+    return {**json_members, "label": line.shown_label}
 
 
 def _convert_answer(answer_title: str, answer: Answer) -> dict[str, Any]:
@@ -414,9 +415,9 @@ def _convert_proof(proof: Proof, provenance: Provenance) -> dict[str, Any]:
     """Convert a proof to a JSON object with the label of its data."""
     quantity_name, certificate, stop_reason = proof
     attribute_names = "value", "lower_bound", "relative_gap", "argument", "sentence"
-    json_object = {"of": quantity_name}
-    json_object |= {name: _to_json_value(getattr(certificate, name)) for name in attribute_names}
-    return {**json_object, "ended": to_plain_text(stop_reason), "label": provenance.label}
+    json_members = {"of": quantity_name}
+    json_members |= {name: _to_json_value(getattr(certificate, name)) for name in attribute_names}
+    return {**json_members, "ended": to_plain_text(stop_reason), "label": provenance.label}
 
 
 def _convert_figure(plot: Plot) -> dict[str, Any]:

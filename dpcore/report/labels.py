@@ -175,13 +175,15 @@ class _Area:
             case Mark():
                 return self.to_pixels([item.x], [item.y])
             case Cells() | Border() | Hatching():
-                is_low = item.values <= 0.0
+                low_mask = item.values <= 0.0
                 if isinstance(item, Cells):
                     contour_multiple = (item.named_contour_multiple or ("", 0.0))[1]
-                    is_low = item.values / item.lightest_value - contour_multiple <= 0.0
-                is_crossed = (is_low[1:, 1:] != is_low[:-1, 1:]) | (is_low[1:, 1:] != is_low[1:, :-1])
-                is_crossed = ~is_low[1:, 1:] if isinstance(item, Hatching) else is_crossed
-                i, j = (v[:: max(v.size // 150, 1)] for v in np.nonzero(is_crossed))
+                    low_mask = item.values / item.lightest_value - contour_multiple <= 0.0
+                crossed_mask = (low_mask[1:, 1:] != low_mask[:-1, 1:]) | (
+                    low_mask[1:, 1:] != low_mask[1:, :-1]
+                )
+                crossed_mask = ~low_mask[1:, 1:] if isinstance(item, Hatching) else crossed_mask
+                i, j = (v[:: max(v.size // 150, 1)] for v in np.nonzero(crossed_mask))
                 return self.to_pixels(np.asarray(item.x)[1:][j], np.asarray(item.y)[1:][i])
             case Curve() if self.plot.x.scale is not Scale.NAMES:
                 x, y = self.to_pixels(item.x, item.y)
@@ -245,16 +247,16 @@ class _Area:
         )
         x = anchors[anchor_indices.astype(int), 0] + horizontal_sides * (half_width + LABEL_PADDING)
         y = anchors[anchor_indices.astype(int), 1] + vertical_shifts
-        is_outside = (x < half_width) | (x + half_width > AREA_WIDTH + RIGHT_MARGIN)
-        is_outside |= (y < half_height) | (y + half_height > self.height - TOP_MARGIN)
+        outside_mask = (x < half_width) | (x + half_width > AREA_WIDTH + RIGHT_MARGIN)
+        outside_mask |= (y < half_height) | (y + half_height > self.height - TOP_MARGIN)
         for taken_x, taken_y, taken_half_width, taken_half_height in self.boxes:
-            is_outside |= (abs(x - taken_x) < half_width + taken_half_width + 4.0) & (
+            outside_mask |= (abs(x - taken_x) < half_width + taken_half_width + 4.0) & (
                 abs(y - taken_y) < half_height + taken_half_height
             )
-        if is_outside.all():
+        if outside_mask.all():
             return None
         x, y, anchor_indices, horizontal_sides, vertical_shifts = (
-            v[~is_outside] for v in (x, y, anchor_indices, horizontal_sides, vertical_shifts)
+            v[~outside_mask] for v in (x, y, anchor_indices, horizontal_sides, vertical_shifts)
         )
         place_costs = abs(vertical_shifts) + 10.0 * abs(horizontal_sides) + 10.0 * (vertical_shifts > 0.0)
         clearances = np.full(x.size, MAX_CLEARANCE)

@@ -20,8 +20,8 @@ def write_notebook_html(answer: Answer, notes: Sequence[str]) -> str:
         f"<tr><td>{escape(n.label)}</td><td><b>{escape(n.text)}</b></td><td>{escape(n.note)}</td></tr>"
         for n in answer.numbers
     )
-    named_sentences = {"Verdict": answer.verdict_sentence, "Near-optimal": answer.near_optimal}
-    named_html = "".join(f"<p>{name}: {escape(text)}</p>" for name, text in named_sentences.items() if text)
+    sentence_by_name = {"Verdict": answer.verdict_sentence, "Near-optimal": answer.near_optimal}
+    named_html = "".join(f"<p>{name}: {escape(text)}</p>" for name, text in sentence_by_name.items() if text)
     notes_html = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
     assumptions_html = "".join(f"<li>{escape(sentence)}.</li>" for sentence in answer.all_assumptions)
     return (

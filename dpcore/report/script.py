@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.version import VERSION
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind, name_users_column
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind, name_size_column, name_users_column
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 from dpcore.report.settings_file import Call, list_reading_options
@@ -276,7 +276,8 @@ def write_dataset_cell(code_builder: CodeBuilder, source: ScriptSource, public_o
         )
     is_private = dataset.disclosure is Disclosure.PRIVATE
     data_file_name = "histogram-PRIVATE-do-not-publish.csv" if is_private else "histogram.csv"
-    histogram_roles = Roles(TableKind.HISTOGRAM, size="size", users=name_users_column(dataset.periods))
+    size_name = name_size_column(dataset.contribution, dataset.value_column)
+    histogram_roles = Roles(TableKind.HISTOGRAM, size=size_name, users=name_users_column(dataset.periods))
     roles_code = code_builder.write(histogram_roles)
     remedy_sentence = "Download it on the page Data, button Histogram (CSV), into this folder."
     file_check_code = _write_file_check(code_builder, data_file_name, remedy_sentence)

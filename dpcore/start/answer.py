@@ -80,14 +80,14 @@ def compare_over_epsilon(dataset: Dataset, parameters: StartParameters) -> Bound
             total.measure_errors(replace(problem, epsilon=epsilon), bounds) / float(histogram.num_rows)
         )
 
-    def find_best(epsilon: float) -> tuple[float, float]:
+    def find_best_bound(epsilon: float) -> tuple[float, float]:
         """Find the best bound at this epsilon, and return it with its error."""
         best_bound = total.find_optimal_bound(replace(problem, epsilon=epsilon))
         return best_bound, float(evaluate_errors(epsilon, np.array(best_bound)))
 
     return BoundComparison(
         "Sweet spot (rows per user)", "Error of a private count (share of it)",
-        find_best, evaluate_errors, histogram.sizes, histogram.users,
+        find_best_bound, evaluate_errors, histogram.sizes, histogram.users,
         own_provenance=None if parameters.users is UserPreset.IN_USE else Disclosure.PUBLIC,
     )  # fmt: skip
 
@@ -142,8 +142,8 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, provenance: Provenance)
         Curve("Expected error", curve_bounds, error_shares, Style.TOTAL),
         Curve(NOISE, curve_bounds, noise_shares, STYLE_BY_PART[NOISE]),
     ]
-    if np.any(is_cut := bias_shares > 0.0):  # A log axis has no place for 0.
-        items.append(Curve(BIAS, curve_bounds[is_cut], bias_shares[is_cut], STYLE_BY_PART[BIAS]))
+    if np.any(cut_mask := bias_shares > 0.0):  # A log axis has no place for 0.
+        items.append(Curve(BIAS, curve_bounds[cut_mask], bias_shares[cut_mask], STYLE_BY_PART[BIAS]))
     if best_choice.max_total > 0:
         best_error = float(best_choice.errors.absolute_errors) / num_rows
         items.append(Mark("Sweet spot", best_choice.max_total, best_error, Style.TOTAL))

@@ -170,8 +170,8 @@ def compute_losses(
         row_losses = LossKind.LOGISTIC.evaluate(rows.signed_features @ theta)
         row_weights = np.full_like(row_losses, 1.0 / rows.num_rows)
         if cell.method is Method.CAP:
-            is_kept = draw_ranks(rows, seed, range(NUM_RUNS)) < cell.bound
-            row_weights = is_kept / is_kept.sum(axis=0)
+            kept_mask = draw_ranks(rows, seed, range(NUM_RUNS)) < cell.bound
+            row_weights = kept_mask / kept_mask.sum(axis=0)
         loss_by_line_key[f"{method_name}_{epsilon}"] = float((row_losses * row_weights).sum(axis=0).mean())
     return loss_by_line_key
 

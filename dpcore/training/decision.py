@@ -59,7 +59,7 @@ class BestCell:
     highest_near_optimal: float
 
 
-def find_best(table: RunTable, method: Method, cell_index: int | None = None) -> BestCell | None:
+def find_best_cell(table: RunTable, method: Method, cell_index: int | None = None) -> BestCell | None:
     """Return a method's cell of least mean loss on users held out, with its near-optimal bounds; None without a run.
 
     Args:
@@ -93,7 +93,7 @@ def plan_close_call(table: RunTable) -> Experiment | None:
         The experiment with new runs of these cells, with noise of its own; None where the table is not finished, where
         the bound that follows is clearly worse than the best cell, or where it is the only cell in question.
     """
-    adaptive_best_cell = find_best(table, Method.FOLLOWED)
+    adaptive_best_cell = find_best_cell(table, Method.FOLLOWED)
     if adaptive_best_cell is None or not table.is_finished:
         return None
     mean_losses = table.summarise().means
@@ -163,8 +163,8 @@ def choose_answer(
         if not is_public:
             close_winner_index = _choose_winner(close_table, range(len(close_cells)))
         close_cell = close_cells[close_winner_index]
-        return find_best(table, close_cell.method, table.experiment.cells.index(close_cell))
-    best_cells = [find_best(table, method) for method in Method]
+        return find_best_cell(table, close_cell.method, table.experiment.cells.index(close_cell))
+    best_cells = [find_best_cell(table, method) for method in Method]
     best_by_index = {best_cell.cell_index: best_cell for best_cell in best_cells if best_cell is not None}
     return best_by_index[_choose_winner(table, list(best_by_index))] if best_by_index else None
 

@@ -103,11 +103,11 @@ def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, num_runs: 
             user_sums = (block.summing_matrix @ row_slopes).reshape(-1, *theta.shape)
             user_norms = np.sqrt(np.einsum("ukr,ukr->ur", user_sums, user_sums))
             clip_factors = bounds / np.maximum(user_norms, bounds)
-            is_within_bound = user_norms <= bounds
+            within_bound_mask = user_norms <= bounds
             if participation is not None:
                 clip_factors *= participation[block.user_slice]
-                is_within_bound &= participation[block.user_slice] > 0.0
-            num_within += is_within_bound.sum(axis=0)
+                within_bound_mask &= participation[block.user_slice] > 0.0
+            num_within += within_bound_mask.sum(axis=0)
             gradient_sum += signed_rows[block.row_slice].T @ (row_slopes * clip_factors[block.user_of_rows])
         return gradient_sum, num_within
 

@@ -222,22 +222,22 @@ def summarise_splits(run_values: FloatArray, experiment: Experiment) -> SplitSum
     Source: Nadeau and Bengio 2003, Inference for the generalization error, equation 7, for the correction.
     """
     num_splits = len(experiment.splits)
-    is_done = np.isfinite(run_values)
-    num_finished_runs = is_done.sum(axis=-1)
+    finished_mask = np.isfinite(run_values)
+    num_finished_runs = finished_mask.sum(axis=-1)
     # The mean of the runs on each split; NaN where there is none.
     values_per_split = [run_values[..., i::num_splits] for i in range(num_splits)]
     split_means = np.stack([summarise_runs(x, axis=-1).means for x in values_per_split], axis=-1)
     # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
     # splits differ, which is the uncertainty about users; a run that is not done has the residual 0.
     split_indices = np.arange(run_values.shape[-1]) % num_splits
-    residuals = np.where(is_done, run_values - split_means[..., split_indices], 0.0)
+    residuals = np.where(finished_mask, run_values - split_means[..., split_indices], 0.0)
     num_finished_splits = np.isfinite(split_means).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         # Each mean of a split takes one degree of freedom.
         degrees_of_freedom = np.maximum(num_finished_runs - num_finished_splits, 0)
         residual_variances = (residuals * residuals).sum(axis=-1) / degrees_of_freedom
         noise_stds = np.sqrt(np.where(degrees_of_freedom > 0, residual_variances, np.nan))
-        mean_values = np.where(is_done, run_values, 0.0).sum(axis=-1) / num_finished_runs
+        mean_values = np.where(finished_mask, run_values, 0.0).sum(axis=-1) / num_finished_runs
         # Step 2: other users, from the means of the splits. Invariant: the width uses nothing but these means and the
         # ratio of users, so that more runs on the same splits make it no smaller than the users allow.
         split_mean_summary = summarise_runs(split_means, axis=-1)
@@ -425,8 +425,8 @@ def _order_missing_runs(experiment: Experiment, scores: FloatArray, first_batch_
     for first_run, stop_run in itertools.pairwise(run_interval_ends):
         for method in Method:
             for cell_index, cell in enumerate(experiment.cells):
-                is_missing = np.isnan(scores[cell_index, first_run:stop_run, 0, 0, 0])
-                missing_runs = tuple((np.flatnonzero(is_missing) + first_run).tolist())
+                missing_mask = np.isnan(scores[cell_index, first_run:stop_run, 0, 0, 0])
+                missing_runs = tuple((np.flatnonzero(missing_mask) + first_run).tolist())
                 if cell.method is not method or not missing_runs:
                     continue
                 if batches and _can_join(experiment, batches[-1], cell_index, missing_runs):
@@ -471,20 +471,24 @@ def _fill_batch(
     for split_index, (train_rows, test_rows) in enumerate(splits):
         # Invariant: a run is made on one split, by its number, so that it is the same whichever runs are made together;
         # and its scores are written when all of its split are there, or not at all.
-        run_subset = tuple(
+        run_numbers_of_split = tuple(
             run_number for run_number in run_numbers if run_number % len(splits) == split_index
         )
-        if not run_subset:
+        if not run_numbers_of_split:
             continue
         if cells[0].method is Method.OUTPUT:
-            theta = optimum.perturb_minimiser(train_rows, mechanism, cells[0], seed, run_subset, should_stop)
+            theta = optimum.perturb_minimiser(
+                train_rows, mechanism, cells[0], seed, run_numbers_of_split, should_stop
+            )
         else:
             is_cap = cells[0].method is Method.CAP
-            ranks = draw_ranks_once(train_rows, seed, run_subset) if is_cap else None
-            theta = descent.train_cells(train_rows, mechanism, cells, seed, run_subset, ranks, should_stop)
+            ranks = draw_ranks_once(train_rows, seed, run_numbers_of_split) if is_cap else None
+            theta = descent.train_cells(
+                train_rows, mechanism, cells, seed, run_numbers_of_split, ranks, should_stop
+            )
         if theta is None:
             return False
-        score_positions = np.array(cell_indices)[:, None], np.array(run_subset)
+        score_positions = np.array(cell_indices)[:, None], np.array(run_numbers_of_split)
         for side_index, side_rows in enumerate((train_rows, test_rows)):
             model_scores = score_models(side_rows, mechanism.loss, theta)
             scores[*score_positions, side_index] = model_scores.reshape(len(cells), -1, *SCORE_SHAPE)

@@ -257,8 +257,8 @@ class _Release:
         The count is 0 for weights and caps, which count nobody.
         """
         if self.cell.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
-            user_sums, is_within = integer_sums.round_user_sums(rows, self.mechanism, bound, theta)
-            return user_sums.sum(axis=0), int(is_within.sum())
+            user_sums, within_mask = integer_sums.round_user_sums(rows, self.mechanism, bound, theta)
+            return user_sums.sum(axis=0), int(within_mask.sum())
         # Under a cap min(h, s) rows are left, so that smooth weights of bound h weigh each of them 1.
         return integer_sums.round_gradients(rows, self.mechanism, bound, theta).sum(axis=0), 0
 

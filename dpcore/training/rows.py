@@ -178,13 +178,15 @@ class ClassifierRows:
 
     def select_users(self, user_codes: IntArray) -> ClassifierRows:
         """Select the rows of some users, by their codes, and number these users anew from 0 in the same order."""
-        is_selected_user = np.zeros(self.num_users, dtype=bool)
-        is_selected_user[user_codes] = True
-        is_selected_row = is_selected_user[self.user_codes]
-        codes_of_kept_rows = (np.cumsum(is_selected_user) - 1)[self.user_codes[is_selected_row]].astype(
+        selected_user_mask = np.zeros(self.num_users, dtype=bool)
+        selected_user_mask[user_codes] = True
+        selected_row_mask = selected_user_mask[self.user_codes]
+        codes_of_kept_rows = (np.cumsum(selected_user_mask) - 1)[self.user_codes[selected_row_mask]].astype(
             np.int64
         )
-        return ClassifierRows(self.features[is_selected_row], self.signs[is_selected_row], codes_of_kept_rows)
+        return ClassifierRows(
+            self.features[selected_row_mask], self.signs[selected_row_mask], codes_of_kept_rows
+        )
 
 
 def prepare_rows(labelled_rows: LabelledRows, scaling: Scaling, positive_above: float) -> ClassifierRows:

@@ -71,8 +71,8 @@ class MultitaskPage(Page):
     ) -> None:
         """Draw the tabs of the studies and of the formula, which need no tasks."""
         renderer = Renderer(QUESTION, build_without_numbers(parameters, Disclosure.PUBLIC), dataset)
-        formula_tab = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
-        content_by_tab = list_contents(renderer, {"Studies": STUDIES}, formula_tab)
+        formula_content_by_tab = {layout.COMPUTED: lambda: st.markdown(QUESTION.read_formula())}
+        content_by_tab = list_contents(renderer, {"Studies": STUDIES}, formula_content_by_tab)
         with slots.bottom:
             layout.draw_tabs(content_by_tab, QUESTION.get_key("tabs"))
 

@@ -142,11 +142,11 @@ def is_choice_open(button_key: str) -> bool:
 
 def draw_opening_button(button_label: str, button_key: str, **button_options: Any) -> bool:
     """Draw the button that opens a private choice on these data; return True while the choice is open."""
-    pending_entry = {
+    pending_entries = {
         QUESTION.get_key("pending"): (button_key, session.get_original().dataset.histogram.digest)
     }
     fields.draw_button(
-        button_label, button_key, "casino", st.session_state.update, pending_entry, **button_options
+        button_label, button_key, "casino", st.session_state.update, pending_entries, **button_options
     )
     return is_choice_open(button_key)
 

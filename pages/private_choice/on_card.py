@@ -241,8 +241,8 @@ def build_selection(card: Answer) -> BoundSelection | None:
             return None if request is None else _ask_for_missing(card, request, public_fields)
         check_users(dataset.histogram)
     except InvalidInput as refusal:
-        refusal_sentences = " ".join(problem.sentence for problem in refusal.problems)
-        missing_input = MissingInput(refusal_sentences, ("selection_epsilon", *public_fields[1]))
+        refusal_text = " ".join(problem.sentence for problem in refusal.problems)
+        missing_input = MissingInput(refusal_text, ("selection_epsilon", *public_fields[1]))
         return _ask_for_missing(card, missing_input, public_fields)
     actions.rerun_after_draw()
     latest_with_request = _find_selection(card_with_total, request, dataset)

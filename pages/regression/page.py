@@ -138,9 +138,9 @@ def generate_data() -> RegressionData | None:
     values_by_field: dict[str, Any] = {
         field_name: st.session_state[QUESTION.get_key(field_name)] for field_name in GENERATOR_FIELDS
     }
-    field_labels = {field_name: QUESTION.declarations[field_name].name for field_name in GENERATOR_FIELDS}
+    label_by_field = {field_name: QUESTION.declarations[field_name].name for field_name in GENERATOR_FIELDS}
     generator, input_problems = field_values.build_parameters(
-        RegressionGenerator, values_by_field, field_labels
+        RegressionGenerator, values_by_field, label_by_field
     )
     if generator is None:
         fields.show_problems(input_problems)

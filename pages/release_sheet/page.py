@@ -20,13 +20,15 @@ from pages.shared.session import session
 def draw_body(slots: layout.PageSlots) -> None:
     """Draw the sheet of one release that a page has shown, at first the newest; without any, links to these pages."""
     releases_by_page, ledger = st.session_state.get(keys.SHOWN_RELEASES, {}), session.get_ledger()
-    built_sheets = {}
+    sheet_or_none_by_page = {}
     for page_name, (answer, card, card_key) in reversed(releases_by_page.items()):
         form_index = st.session_state.get(keys.CODE_FORM_PREFIX + card_key) or 0
-        built_sheets[page_name] = build_sheet(
+        sheet_or_none_by_page[page_name] = build_sheet(
             catalogue.QUESTION_BY_NAME[page_name].title, answer, card, ledger, form_index
         )
-    sheet_by_page = {page_name: sheet for page_name, sheet in built_sheets.items() if sheet is not None}
+    sheet_by_page = {
+        page_name: sheet for page_name, sheet in sheet_or_none_by_page.items() if sheet is not None
+    }
     if not sheet_by_page:
         with slots.notes:
             st.markdown(

@@ -5,6 +5,8 @@ import gc
 import importlib
 import inspect
 import json
+import pydoc
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -46,6 +48,8 @@ from dpcore.training.mechanism import LossKind, Pace
 from dpcore.training.parameters import DataSource as TrainingSource
 from dpcore.training.parameters import TrainingParameters
 from tests.dpcore.test_inputs_stay import INPUTS, settings_of
+
+pytestmark = pytest.mark.usefixtures("few_subsamples")
 
 EVENTS = samples.FOLDER / "shop_events.csv"
 MEAN = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper": 100}
@@ -466,6 +470,45 @@ def test_help_tells_every_setting_once(name):
     assert name in dir(ss)
 
 
+@pytest.mark.parametrize("name", questions.QUESTIONS)
+def test_help_has_columns_then_the_question_then_privacy_and_names_the_class_of_the_reply(name):
+    signature, text = inspect.signature(getattr(ss, name)), inspect.getdoc(getattr(ss, name))
+    arguments = list(signature.parameters)
+    starts = [text.index(f"    {argument}: ") for argument in arguments]
+    assert starts == sorted(starts)
+    question = questions.QUESTIONS[name]
+    names = [
+        argument for argument in arguments if argument in question.column_arguments or argument == "epsilon"
+    ]
+    expected = [
+        "user",
+        "value",
+        "group",
+        "label",
+        "features",
+        "epsilon",
+        "disclosure",
+        "missing",
+        "separator",
+    ]
+    assert [argument for argument in names if argument in expected] == [e for e in expected if e in names]
+    assert (arguments[0], arguments[1]) == ("data", "user")
+    own = (
+        set(arguments)
+        - set(question.column_arguments)
+        - {"data", "epsilon", "delta", "mechanism", "neighbours"}
+    )
+    places = [arguments.index(argument) for argument in own]
+    assert arguments.index("user") < min(places)
+    assert max(places) < arguments.index("epsilon")
+    # The class that it names is that of the reply, and describes its attributes.
+    path = re.search(r"`help\(([\w.]+)\)`", text)[1]
+    assert pydoc.locate(path) is type(ss.count_bound([1, 2], epsilon=1))
+    assert {"bound", "error", "numbers", "headline", "facts"} <= set(
+        re.findall(r"\w+", pydoc.render_doc(path))
+    )
+
+
 def test_the_package_is_light_until_it_is_asked():
     program = "import sys, dpcore; print({'numpy', 'pandas', 'streamlit', 'plotly'} & set(sys.modules)); dpcore.mean_bound([1, 2], epsilon=1, lower=0, upper=1); print({'streamlit', 'plotly'} & set(sys.modules))"  # fmt: skip  # noqa: E501
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -587,3 +630,19 @@ def test_the_collector_of_cycles_goes_on_after_a_call_as_before():
             assert gc.isenabled() == was_enabled
         finally:
             gc.enable()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"program": NoiseKind.LAPLACE},
+        {"epsilon": NoiseKind.LAPLACE},
+        {"own_bound": NoiseKind.LAPLACE},
+        {"disclosure": NoiseKind.LAPLACE},
+        {"user": NoiseKind.LAPLACE},
+    ],
+)
+def test_a_refused_option_is_shown_by_its_value(settings):
+    with pytest.raises(InvalidInput) as refused:
+        ss.count_bound([1, 2, 3], **({"epsilon": 1.0} | settings))
+    assert str(refused.value).endswith("got 'Laplace'.")

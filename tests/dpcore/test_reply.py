@@ -8,6 +8,7 @@ import pydoc
 import runpy
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,8 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.data import samples
 from dpcore.reply import Reply
 from tests.dpcore.test_inputs_stay import INPUTS, settings_of
+
+pytestmark = pytest.mark.usefixtures("few_subsamples")
 
 ROOT = Path(__file__).resolve().parents[2]
 EVENTS = pd.read_csv(samples.FOLDER / "shop_events.csv").assign(
@@ -183,3 +186,41 @@ def test_help_on_the_package_lists_every_call_with_its_first_line() -> None:
     assert len(set(first_lines.values())) == len(names)
     for name, first_line in first_lines.items():
         assert f"{name}: {first_line}" in help_text
+
+
+@pytest.mark.parametrize(
+    ("call", "settings"),
+    [
+        ("count_bound", {}),
+        ("sum_bound", {"value": "amount"}),
+        ("mean_bound", {"value": "amount", "lower": 0, "upper": 100}),
+        ("mean_bound", {"value": "amount", "lower": 0, "upper": 100, "clamp": "users"}),
+        ("quantile_bound", {"value": "amount", "lower": 0, "upper": 100, "program": "OpenDP"}),
+        ("group_bounds", {"group": "product", "program": "PipelineDP"}),
+        ("learning_bound", {}),
+        ("examples_bound", {}),
+    ],
+)
+def test_the_error_at_an_own_bound_is_a_number_and_that_of_the_best_bound_there(call, settings):
+    ask = partial(getattr(ss, call), samples.load("shop-events"), epsilon=1, **settings)
+    best = ask()
+    assert not [label for label in best.numbers.index if "your own" in label]
+    pair = getattr(best.solution, "pair", None)
+    best_bound = best.bound if pair is None else (pair.max_groups, pair.max_amount)
+
+    def own_row(bound):
+        names = ("own_groups", "own_amount") if isinstance(bound, tuple) else ("own_bound",)
+        reply = ask(**dict(zip(names, np.atleast_1d(bound).tolist(), strict=True)))
+        row = reply.numbers.iloc[-1]
+        assert row.name == f"{reply.numbers.index[1]}, your own bound"
+        (fact,) = [text for heading, text in reply.facts.items() if heading.startswith("Your")]
+        assert row["text"] in fact or call == "examples_bound"
+        return row
+
+    best_row = own_row(best_bound)
+    # Of examples the noise is known exactly for the best bound alone; for others it is bounded.
+    assert best_row["value"] == pytest.approx(best.error, rel=0.1 if call == "examples_bound" else 1e-6)
+    assert best_row["value"] >= best.error * (1 - 1e-9)
+    assert (best_row["note"] == "at most") == (call == "examples_bound")
+    assert best_row["unit"] == best.numbers["unit"].iloc[1]
+    assert own_row((1, 1) if call == "group_bounds" else 1)["value"] > best.error

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from dpcore.private_choice import comparison
-from dpcore.quantile import mechanism, rows
 from dpcore.training import experiment
 from pages.shared import shell
 from pages.shared.report import report_content
@@ -28,12 +27,8 @@ def few_copies() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)  # of the session it would last into the tests of the core
-def few_subsamples() -> Iterator[None]:
-    """Average a tenth of a cap's subsamples on Quantile: that says the same of words, figures and wiring."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mechanism, "DEFAULT_SUBSAMPLES", 40)
-        patch.setattr(rows, "MAX_SEARCH_SUBSAMPLES", 10)
-        yield
+def few_subsamples_on_pages(few_subsamples: None) -> None:
+    """Average few subsamples on all pages."""
 
 
 FILL, REFERENCES = experiment.fill_table, experiment.compute_references

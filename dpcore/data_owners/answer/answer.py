@@ -132,10 +132,10 @@ def describe_paying_records(solution: OwnersSolution) -> str:
         return ""
     collaboration = solution.collaboration
     if solution.parameters.protects_owner:
-        largest_records = float(bounds.find_records_limit(collaboration, ProtectedPart.JOINT))
-        if not math.isfinite(largest_records):
+        largest_num_records = float(bounds.find_records_limit(collaboration, ProtectedPart.JOINT))
+        if not math.isfinite(largest_num_records):
             return "with any number of records each."
-        return f"up to {format_count(max(math.floor(largest_records), 0), 'record')} each."
+        return f"up to {format_count(max(math.floor(largest_num_records), 0), 'record')} each."
     least_records = math.ceil(float(bounds.find_records_star(collaboration, ProtectedPart.JOINT)))
     return f"from {format_count(max(least_records, 1), 'record')} each."
 
@@ -293,7 +293,7 @@ def build_answer(
     answer = Answer(
         headline=write_headline(solution),
         detail=write_detail(solution),
-        numbers=build_numbers(solution),
+        numbers=standard.add_own_error(build_numbers(solution), solution.bound_at_own_cap, format_number),
         caveat=CAVEAT if solution.has_personal_part else "",
         assumptions=answer_assumptions,
         disclosure=solution.disclosure,

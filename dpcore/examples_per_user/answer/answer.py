@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import section
+from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, Number, add_json_writer
 from dpcore.answer.plot import Axis, Band, Column, Curve, Item, Mark, Plot, Style, share_axis
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.text_fields import to_fields
-from dpcore.common.wording import PERCENT, capitalise, describe_change, format_count, format_number
+from dpcore.common.wording import (
+    PERCENT,
+    capitalise,
+    describe_change,
+    format_count,
+    format_number,
+    format_percent,
+)
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import owners
@@ -321,11 +328,13 @@ def build_answer(
         the accounting; the estimate is derived in `dpcore.examples_per_user.candidates`.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    disclosure = dataset.provenance
+    disclosure, own_candidate = dataset.provenance, solution.own_candidate
+    own_error = None if own_candidate is None else own_candidate.error
+    own_note = "at most" if own_candidate is not None and own_candidate.is_upper_bound else ""
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
-        numbers=words.build_numbers(solution),
+        numbers=standard.add_own_error(words.build_numbers(solution), own_error, format_percent, own_note),
         assumptions=ASSUMPTIONS,
         disclosure=disclosure,
         facts=words.build_facts(solution),

@@ -100,7 +100,7 @@ def solve(dataset: Dataset, parameters: ExamplesParameters) -> ExamplesSolution:
 def compare_over_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundComparison:
     """Build the comparison of the best bound and its estimated error over ε, with a quick bound on the noise."""
 
-    def find_best(epsilon: float) -> tuple[float, float]:
+    def find_best_bound(epsilon: float) -> tuple[float, float]:
         """Return (best bound, its estimated error) at another epsilon."""
         comparison = compare_candidates(dataset.histogram, replace(parameters, epsilon=epsilon))
         return float(comparison.best_candidate.bound), comparison.best_candidate.error
@@ -108,7 +108,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> Bo
     return BoundComparison(
         "Best bound (examples per user)",
         "Estimated error (gradient norms)",
-        find_best,
+        find_best_bound,
         is_slow=True,
         caption="By this estimate, with noise by Rényi accounting.",
     )

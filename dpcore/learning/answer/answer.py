@@ -87,7 +87,13 @@ def build_answer(
     answer = Answer(
         headline=standard.instruct_to_cap(format_count(cap, "row")),
         detail=words.write_detail(final_solution, dataset),
-        numbers=words.build_numbers(final_solution),
+        numbers=standard.add_own_error(
+            words.build_numbers(final_solution),
+            None
+            if parameters.own_bound is None
+            else float(final_solution.compute_error_parts_at(parameters.own_bound).total),
+            format_number,
+        ),
         assumptions=ASSUMPTIONS,
         disclosure=dataset.provenance,
         facts=words.write_facts(final_solution, parameters.own_bound),

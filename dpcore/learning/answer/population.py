@@ -95,8 +95,8 @@ def list_uncapped_mass_columns(alpha: float) -> dict[str, FloatArray]:
     jump_fractions = np.concatenate(
         [law.compute_probabilities(user_numbers) for law in (power_law, *FAMILY_LAWS)]
     )
-    is_on_axis = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
-    tau_0 = build_log_grid(*FRACTION_LIMITS, 240, extra_points=jump_fractions[is_on_axis].tolist())
+    on_axis_mask = (FRACTION_LIMITS[0] < jump_fractions) & (jump_fractions < 1.0)
+    tau_0 = build_log_grid(*FRACTION_LIMITS, 240, extra_points=jump_fractions[on_axis_mask].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": power_law.compute_uncapped_mass(tau_0),
@@ -143,7 +143,7 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
     smallest_fraction = solution.parameters.build_population_problem(None).smallest_fraction
     table_rows = []
     for i, alpha in enumerate(FAMILY_ALPHAS):
-        table_row = {"α": f"{format_entered(alpha)}"}
+        cell_by_heading = {"α": f"{format_entered(alpha)}"}
         for epsilon, limit_choices in solution.limit_choices_by_epsilon.items():
             limit_choice = limit_choices[i]
             epsilon_phrase = f"ε = {format_entered(epsilon)}"
@@ -153,12 +153,12 @@ def list_family_rows(solution: PopulationSolution) -> list[dict[str, str]]:
             if has_no_best(limit_choice, smallest_fraction):
                 fraction_text, capped_users_text = "ever smaller", "–"
                 sum_text = "0" if limit_choice.twice_bias == 0.0 else sum_text
-            table_row |= {
+            cell_by_heading |= {
                 f"Best τ₀, {epsilon_phrase}": fraction_text,
                 f"Users who lose rows, {epsilon_phrase}": capped_users_text,
                 f"Smallest sum, {epsilon_phrase}": sum_text,
             }
-        table_rows.append(table_row)
+        table_rows.append(cell_by_heading)
     return table_rows
 
 

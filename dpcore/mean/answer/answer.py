@@ -167,7 +167,13 @@ def build_answer(
     answer = Answer(
         headline=standard.instruct_to_cap(format_count(cap, "row")),
         detail=words.write_detail(mean_solution, dataset, parameters),
-        numbers=words.build_numbers(mean_solution),
+        numbers=standard.add_own_error(
+            words.build_numbers(mean_solution),
+            None
+            if parameters.own_bound is None
+            else float(mean_solution.standard_errors(parameters.own_bound)),
+            format_number,
+        ),
         assumptions=list_assumptions(mean_solution.problem),
         disclosure=dataset.provenance,
         facts=words.build_facts(mean_solution, dataset, parameters),
@@ -237,7 +243,11 @@ def _replace_by_clamped_users(
         answer,
         headline=users.write_headline(users_solution),
         detail=users.write_user_detail(users_solution, smooth_choice, further_sentences),
-        numbers=users.build_user_numbers(users_solution, error_number_key, dataset.histogram.num_users),
+        numbers=standard.add_own_error(
+            users.build_user_numbers(users_solution, error_number_key, dataset.histogram.num_users),
+            None if own_bound is None else float(users_solution.standard_errors([float(own_bound)])[0]),
+            format_number,
+        ),
         assumptions=(*list_assumptions(users_solution.problem, Clamp.USERS), *model_assumptions),
         facts=users.build_user_facts(users_solution, problem, answer.facts, own_bound),
         proofs=(),
@@ -263,11 +273,11 @@ def _write_user_forms(
     threshold, weight_growth = users_solution.threshold, PLAIN_GROWTH
     if users_solution.user_deviations is None:
         weight_growth = mean.find_weight_growth(solution.problem, threshold)
-    code_choice = write_bound_forms(
+    offered_programs = write_bound_forms(
         0, threshold, solution.neighbours, dataset, parameters, weight_growth, clamps_users=True
     )
-    assert code_choice is not None  # The range is not empty, and the bound is above 0.
-    return code_choice.forms
+    assert offered_programs is not None  # The range is not empty, and the bound is above 0.
+    return offered_programs.forms
 
 
 def _list_release_entries(solution: MeanSolution, clamp_kind: Clamp) -> dict[str, str]:
@@ -413,7 +423,7 @@ def write_user_weights_csv(
 def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:
     """Write programs for the best cap, the best smooth weights, and the mean over users (a bound of 1 row)."""
     threshold = solution.smooth_choice.threshold
-    code_choice = write_bound_forms(
+    offered_programs = write_bound_forms(
         solution.cap_choice.max_contributions,
         threshold,
         solution.neighbours,
@@ -423,8 +433,8 @@ def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanP
         # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
         [(words.MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
     )
-    assert code_choice is not None  # The range is not empty, and every bound is at least one row.
-    return code_choice.forms
+    assert offered_programs is not None  # The range is not empty, and every bound is at least one row.
+    return offered_programs.forms
 
 
 def write_bound_forms(

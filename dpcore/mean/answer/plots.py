@@ -403,17 +403,24 @@ def build_table(
         "Best range and bound": joint_choice,
     }
     problem = ranges.weighted_rows.problem
-    shown_choices = {
+    shown_choices_by_title = {
         row_title: range_choice
         for row_title, range_choice in choices_by_row_title.items()
         if range_choice is ranges.current_range or (range_choice and is_usable(problem, range_choice))
     }
-    users_choices = {"Users clamped, in use": ranges.current_users_range, BEST_FOR_USERS: joint_users_choice}
-    shown_choices |= {row_title: choice for row_title, choice in users_choices.items() if choice is not None}
+    users_choices_by_title = {
+        "Users clamped, in use": ranges.current_users_range,
+        BEST_FOR_USERS: joint_users_choice,
+    }
+    shown_choices_by_title |= {
+        row_title: choice for row_title, choice in users_choices_by_title.items() if choice is not None
+    }
     fields_by_title = {"L": "lower", "U": "upper", "Bound, rows": "threshold"}
     fields_by_title |= {capitalise(name): name for name in ("clamping", "bounding", "noise", "error")}
-    return {"": [*shown_choices]} | {
-        column_title: [format_number(getattr(choice, field_name)) for choice in shown_choices.values()]
+    return {"": [*shown_choices_by_title]} | {
+        column_title: [
+            format_number(getattr(choice, field_name)) for choice in shown_choices_by_title.values()
+        ]
         for column_title, field_name in fields_by_title.items()
     }
 

@@ -185,28 +185,23 @@ def build_user_facts(
 ) -> dict[str, str]:
     """Build the facts behind the answer; those on users, noise and counts are the same as of clamped rows."""
     user_deviations, threshold = solution.user_deviations, solution.threshold
-
-    def compute_errors(bounds: list[float]) -> FloatArray:
-        """Return the root mean square error at each bound."""
-        return np.sqrt(solution.compute_error(bounds).squared_error)
-
     half_and_double_text = standard.compare_half_and_double(
-        threshold, compute_errors, format_number, is_integer=False
+        threshold, solution.standard_errors, format_number, is_integer=False
     )
-    fact_texts = {"Half or double": half_and_double_text}
+    facts = {"Half or double": half_and_double_text}
     if own_bound is not None:
-        own_and_best_errors = float(compute_errors([float(own_bound)])[0]), solution.standard_error
+        own_and_best_errors = float(solution.standard_errors([float(own_bound)])[0]), solution.standard_error
         own_bound_sentence = standard.compare_own_bound("error", *own_and_best_errors, format_number)
-        fact_texts[f"Your own bound, {format_count(own_bound, 'row')}"] = own_bound_sentence
+        facts[f"Your own bound, {format_count(own_bound, 'row')}"] = own_bound_sentence
     if user_deviations is not None:
         num_clamped = user_deviations.count_cut(threshold)
-        fact_texts["Who is affected"] = (
+        facts["Who is affected"] = (
             f"{format_count(num_clamped, 'user')} ({format_percent(num_clamped / problem.histogram.num_users)}) "
             f"{choose_word(num_clamped, 'deviates', 'deviate')} by more than the limit. Users with fewer rows "
             "than the bound may lie farther from the middle."
         )
     kept_headings = ("How users differ", "Noise", "Where counts are private", "At which mean")
-    return fact_texts | {name: fact_text for name, fact_text in rows_facts.items() if name in kept_headings}
+    return facts | {name: fact_text for name, fact_text in rows_facts.items() if name in kept_headings}
 
 
 def plot_user_errors(

@@ -56,6 +56,10 @@ class UsersSolution:
         """Return the root mean square error at h, in the values' unit."""
         return math.sqrt(float(self.mean_error.squared_error))
 
+    def standard_errors(self, bounds: npt.ArrayLike) -> FloatArray:
+        """Return the root mean square error at each bound."""
+        return np.sqrt(self.compute_error(bounds).squared_error)
+
     @property
     def reach(self) -> float:
         """Return half of the range that a mean is moved into, over half of that of the values."""

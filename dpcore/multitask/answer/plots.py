@@ -312,12 +312,12 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
 def plot_budget_use(comparison: WeightComparison) -> Plot:
     """Plot the share of users, among those with a task, by the share of their budget that is used."""
     bin_edges = np.linspace(0.0, 1.0, NUM_BUDGET_USE_BINS + 1)
-    bars, has_task = [], comparison.tasks.graph.tasks_per_user > 0
+    bars, active_mask = [], comparison.tasks.graph.tasks_per_user > 0
     for curve_name, column_prefix, allocation, bar_style in (
         (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
         (UNIFORM_WEIGHTS_NAME, "uniform", comparison.uniform_allocation, UNIFORM_STYLE),
     ):
-        used_shares = allocation.budget_uses[has_task] / comparison.problem.budget
+        used_shares = allocation.budget_uses[active_mask] / comparison.problem.budget
         # The margin for rounding keeps a full budget just below 1: it belongs to the last bin.
         user_shares = np.histogram(np.clip(used_shares, 0.0, 1.0), bin_edges)[0] / used_shares.size
         share_column = Column(f"{column_prefix}_share_of_users", user_shares)

@@ -142,8 +142,10 @@ def write_headline(solution: MultitaskSolution) -> str:
         return "Give the only task every user's whole budget."
     if advised_exponent == 0.0:
         return "Give all tasks the same weight."
-    weight_texts = {0.5: "1/√n", 1.0: "1/n"}
-    weight_text = weight_texts.get(advised_exponent, f"n to the power −{format_entered(advised_exponent)}")
+    weight_text_by_exponent = {0.5: "1/√n", 1.0: "1/n"}
+    weight_text = weight_text_by_exponent.get(
+        advised_exponent, f"n to the power −{format_entered(advised_exponent)}"
+    )
     return f"Weight a task of n users by {weight_text}: small tasks weigh more."
 
 

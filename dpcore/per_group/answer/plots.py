@@ -73,13 +73,13 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         for mark_name, mean_squares in error_map.split_squares().items()
     }
     items: list[Item]
-    x = _build_axis(GROUPS_AXIS, "", group_bounds, *(float(pair.max_groups) for pair in marked_pairs))
+    x_axis = _build_axis(GROUPS_AXIS, "", group_bounds, *(float(pair.max_groups) for pair in marked_pairs))
     amount_unit = (
         "1 each" if parameters.statistic is Statistic.USERS else _name_unit(parameters.statistic, "rows")
     )
     amount_name, amount_unit = ("rows", "") if amount_unit == "rows" else ("amount", amount_unit)
     amounts_axis = f"{amount_name} per user in each group"
-    y = _build_axis(
+    y_axis = _build_axis(
         amounts_axis, amount_unit, amount_bounds, *(marked_pair.max_amount for marked_pair in marked_pairs)
     )
     if min(amount_bounds.size, group_bounds.size) > 1:
@@ -117,16 +117,18 @@ def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
         for mark_name, pair, mark_style, mark_symbol in pair_marks:
             marked_bound = pair.max_groups if is_over_groups else pair.max_amount
             items.append(Mark(mark_name, marked_bound, pair.error, mark_style, mark_symbol))
-        x = x if is_over_groups else y
+        x_axis = x_axis if is_over_groups else y_axis
         error_unit = _name_error_unit(parameters)
-        y = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))
+        y_axis = _build_axis("error", error_unit, visible_errors, *(pair.error for pair in marked_pairs))
     bounds_handle, alt_text = build_handle(solution, columns), _describe_error_map(solution)
     plot_options: dict[str, Any] = {
         "is_main": True,
         "height": MAP_HEIGHT if isinstance(items[0], Cells) else None,
         "handle": bounds_handle,
     }
-    return Plot("per-group-error", plot_title, alt_text, x, y, items, provenance, columns, **plot_options)
+    return Plot(
+        "per-group-error", plot_title, alt_text, x_axis, y_axis, items, provenance, columns, **plot_options
+    )
 
 
 def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> str:
@@ -249,10 +251,12 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
             Level(level_name, USEFUL_ERROR, dash="longdash"),
         ]
     is_empty = not (plotted_indices.size and point_errors.size)
-    x = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else group_sizes[plotted_indices])
+    x_axis = _build_axis(axis_name, "", np.array([1.0, 10.0]) if is_empty else group_sizes[plotted_indices])
     point_errors = np.array([0.1, 1.0]) if is_empty else point_errors
-    y = _build_axis("error of a group", error_unit, point_errors, *visible_errors)
-    return Plot("per-group-sizes", "Error of each group", alt_text, x, y, items, provenance, height=420)
+    y_axis = _build_axis("error of a group", error_unit, point_errors, *visible_errors)
+    return Plot(
+        "per-group-sizes", "Error of each group", alt_text, x_axis, y_axis, items, provenance, height=420
+    )
 
 
 def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
@@ -282,9 +286,9 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
                 )
             )
     alt_text = "The more users a group has, the likelier it is released."
-    x = _build_axis(USERS_AXIS, "", np.asarray(group_users_column))
-    y = linear_axis("probability of release", (-0.03, 1.03))
-    return Plot("per-group-survival", "Which groups survive", alt_text, x, y, items, provenance)
+    x_axis = _build_axis(USERS_AXIS, "", np.asarray(group_users_column))
+    y_axis = linear_axis("probability of release", (-0.03, 1.03))
+    return Plot("per-group-survival", "Which groups survive", alt_text, x_axis, y_axis, items, provenance)
 
 
 def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tuple[Plot, Plot]:
@@ -318,14 +322,14 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
             ),
         ]
     alt_text = "With a larger ε more groups are released, and lost groups add less to the error."
-    x = _build_axis("privacy budget ε, same bounds", "", columns_by_name["epsilon"])
+    x_axis = _build_axis("privacy budget ε, same bounds", "", columns_by_name["epsilon"])
 
     def build_plot(key_part: str, plot_title: str, items: list[Item], *axis_options: Any) -> Plot:
         """Build the plot of these items against the total budget; the options are those of its vertical axis."""
         plot_key = f"per-group-{key_part}-over-epsilon"
         error_axis = linear_axis(*axis_options, number_format=",.3~g")
         return Plot(
-            plot_key, plot_title, alt_text, x, error_axis, items, provenance, columns_by_name, height=340
+            plot_key, plot_title, alt_text, x_axis, error_axis, items, provenance, columns_by_name, height=340
         )
 
     group_axis_options = "groups released on average", (0.0, float(solution.num_groups))

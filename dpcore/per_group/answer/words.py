@@ -187,7 +187,8 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
             Number(f"Bound of {vector_rule_name}", norm_text, "norm of a user's vector", norm_help),
             Number("Error of scaling", vector_error_text, change_from_pair_note, objective_help),
         ]
-    return tuple(numbers)
+    own_error = None if solution.own_pair is None else solution.own_pair.error
+    return standard.add_own_error(tuple(numbers), own_error, partial(format_error, parameters))
 
 
 def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
@@ -333,13 +334,9 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
     for pair_label, compared_pair in pairs_by_label.items():
         if compared_pair is not None:
             l0_text, linf_text = map(format_number, (compared_pair.max_groups, compared_pair.max_amount))
-            texts_by_heading[f"{pair_label}, {l0_text} × {linf_text}"] = standard.compare_own_bound(
-                "error",
-                compared_pair.error,
-                solution.pair_error,
-                partial(format_error, parameters),
-                "the pair",
-            )
+            error_arguments = compared_pair.error, solution.pair_error, partial(format_error, parameters)
+            fact_sentence = standard.compare_own_bound("error", *error_arguments, "the pair")
+            texts_by_heading[f"{pair_label}, {l0_text} × {linf_text}"] = fact_sentence
     no_pair_sentence = "no pair: only for amounts of at least 0, on a public list of groups."
     if parameters.statistic.is_non_negative and selection is None:
         no_pair_sentence = (

@@ -46,10 +46,10 @@ def write_headline(solution: PlanSolution) -> str:
     """
     num_lines, num_reached = len(solution.lines), solution.num_reached
     epsilon_text = format_rounded_up(solution.budget.epsilon, 4)
-    have_own_target = [line.planned_line.line.target_error is not None for line in solution.lines]
+    own_target_flags = [line.planned_line.line.target_error is not None for line in solution.lines]
     default_text, target_text = format_percent(DEFAULT_TARGET_SHARE, 1), ""
     if num_lines == 1:
-        target_text = "" if all(have_own_target) else f" for a target of {default_text}"
+        target_text = "" if all(own_target_flags) else f" for a target of {default_text}"
         is_enough_phrase = "is enough" if num_reached else "is not enough"
         only_line = solution.lines[0]
         return (
@@ -59,9 +59,9 @@ def write_headline(solution: PlanSolution) -> str:
     num_reached_text = f"{num_reached or 'none'} of {num_lines} numbers"
     if num_reached == num_lines:
         num_reached_text = "both numbers" if num_lines == 2 else f"all {num_lines} numbers"
-    if not any(have_own_target):
+    if not any(own_target_flags):
         target_text = f" within {default_text}"
-    elif not all(have_own_target):
+    elif not all(own_target_flags):
         target_text = f", within {default_text} where a line names no target"
     return f"ε = {epsilon_text} is enough for {num_reached_text}{target_text}."
 

@@ -117,7 +117,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     choices_search = Search(
         "choices",
         (parameters.without(*FIELDS_NOT_SEARCHED), parameters.mechanisms),
-        partial(core.search_all, parameters, quantile_problems),
+        partial(core.search_all_bounds, parameters, quantile_problems),
         "",
         is_complete=lambda all_choices: not any(choices.is_cancelled for choices in all_choices),
         num_kept=NUM_CACHED_CHOICES,
@@ -127,7 +127,7 @@ def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
         choices: Sequence[BoundChoices], progress: Progress, should_stop: ShouldStop
     ) -> QuantileSolution:
         """Compute the solution for the best bounds that a search found, one `BoundChoices` per mechanism."""
-        return core.compute(parameters, quantile_problems, choices)
+        return core.choose_solution(parameters, quantile_problems, choices)
 
     def compute_first_solution(choices: Sequence[BoundChoices] | None) -> QuantileSolution:
         """Compute a first solution from few subsamples: for the first of these choices, or if None from few bounds."""
@@ -329,7 +329,11 @@ def build_answer(
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
-        numbers=numbers,
+        numbers=standard.add_own_error(
+            numbers,
+            None if parameters.own_bound is None else core.compute_mean_error(solution.own_outputs),
+            format_percent,
+        ),
         # A random row is a quarter of all rows off, and so the first that is not useful.
         relative_error=RelativeError(float(numbers[1].value or 0.0), "rows", limit_factor=0.5),
         assumptions=(

@@ -87,9 +87,9 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     )
     bound_axis = build_bound_axis(solution.problem.histogram)
     axis_title = f"Expected rank error ({SHARE_UNIT})"
-    y = Axis("rank error", SHARE_UNIT, error_limits, title=axis_title, number_format=".3~%")
+    y_axis = Axis("rank error", SHARE_UNIT, error_limits, title=axis_title, number_format=".3~%")
     return Plot(
-        plot_key, plot_title, alt_text, bound_axis, y, items, dataset.provenance, columns, is_main=True
+        plot_key, plot_title, alt_text, bound_axis, y_axis, items, dataset.provenance, columns, is_main=True
     )
 
 
@@ -156,10 +156,12 @@ def plot_density(
     )
     value_axis = _build_value_axis((lowest_shown, highest_shown))
     columns = {"from": bin_edges[:-1], "to": bin_edges[1:]}
-    y = linear_axis("density", _fit_from_zero(curves), "per unit of the values", number_format=".3~g")
+    y_axis = linear_axis("density", _fit_from_zero(curves), "per unit of the values", number_format=".3~g")
     items: tuple[Item, ...] = (*curves, *mean_levels, *quantile_levels)
     plot_key, plot_title = "quantile-density", "Where the answer falls"
-    return Plot(plot_key, plot_title, alt_text, value_axis, y, items, dataset.provenance, columns, height=400)
+    return Plot(
+        plot_key, plot_title, alt_text, value_axis, y_axis, items, dataset.provenance, columns, height=400
+    )
 
 
 def _cut_bins(solution: QuantileSolution, lowest_shown: float, highest_shown: float) -> FloatArray:
@@ -234,9 +236,11 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     if solution.parameters.weighting is not Weighting.NONE:
         curves += unbounded_curves
     plot_title, alt_text = "How near it falls", "Probability over the distance in rank."
-    x = Axis("distance t in rank", SHARE_UNIT, (1e-4, 0.5), number_format=".3~g")
-    y = share_axis("probability of |F(answer) − q| ≤ t", (0.0, 1.02), number_format=".2~%")
-    return Plot("quantile-near", plot_title, alt_text, x, y, curves, dataset.provenance, columns, height=400)
+    x_axis = Axis("distance t in rank", SHARE_UNIT, (1e-4, 0.5), number_format=".3~g")
+    y_axis = share_axis("probability of |F(answer) − q| ≤ t", (0.0, 1.02), number_format=".2~%")
+    return Plot(
+        "quantile-near", plot_title, alt_text, x_axis, y_axis, curves, dataset.provenance, columns, height=400
+    )
 
 
 def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
@@ -248,15 +252,15 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
         paper_column = Column(
             f"{weight_kind.name.lower()}_paper_bound", rank_bound.compute(weight_kind, bounds)
         )
-        best_bound = rank_bound.find_best(weight_kind).bound
+        best_bound = rank_bound.find_optimum(weight_kind).bound
         value_at_best = float(rank_bound.compute(weight_kind, best_bound))
         items.append(Curve(curve_name, Column("bound", bounds), paper_column, curve_style))
         items.append(Mark(f"Best, {curve_name.lower()}", best_bound, value_at_best, curve_style, mark_symbol))
     items.append(Level("Vacuous above 1", 1.0, dash="longdash"))
     plot_title, alt_text = "The paper's bound", f"Least near {format_count(solution.counts_bound, 'row')}."
-    x = build_bound_axis(histogram)
-    y = Axis("bound on the rank error", SHARE_UNIT, (1e-3, 1e2), number_format=".3~g")
-    return Plot("quantile-paper", plot_title, alt_text, x, y, items, dataset.provenance, height=400)
+    x_axis = build_bound_axis(histogram)
+    y_axis = Axis("bound on the rank error", SHARE_UNIT, (1e-3, 1e2), number_format=".3~g")
+    return Plot("quantile-paper", plot_title, alt_text, x_axis, y_axis, items, dataset.provenance, height=400)
 
 
 def plot_poorer(
@@ -277,15 +281,15 @@ def plot_poorer(
     """
     change_unit_text, column_name = "its widths; 0 = as entered", "moved_by_widths"
     axis_title = f"ν moved by ({change_unit_text})"
-    x = linear_axis("ν moved by", (-1.05, 1.05), change_unit_text, title=axis_title, number_format=".2f")
+    x_axis = linear_axis("ν moved by", (-1.05, 1.05), change_unit_text, title=axis_title, number_format=".2f")
     if base_change is BaseChange.WIDER:
-        x = Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
+        x_axis = Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
         column_name = "times_as_wide"
-    y = Axis("expected rank error", SHARE_UNIT, (1e-4, 1.0), number_format=".3~%")
+    y_axis = Axis("expected rank error", SHARE_UNIT, (1e-4, 1.0), number_format=".3~%")
     size_column, error_column = Column(column_name, change_sizes), Column("expected_rank_error", base_errors)
     poorer_items = [Curve("Expected rank error", size_column, error_column, Style.TOTAL, symbol="circle")]
     alt_text = f"For the base as entered the error is {format_percent(solution.rank_error)}."
-    return Plot("quantile-poorer", "Poorer bases", alt_text, x, y, poorer_items, dataset.provenance)
+    return Plot("quantile-poorer", "Poorer bases", alt_text, x_axis, y_axis, poorer_items, dataset.provenance)
 
 
 def plot_samples(
@@ -313,6 +317,6 @@ def plot_samples(
         )
         items.append(Points(f"{quantile_name}, simulated", centers, simulated_shares, curve_style, size=7))
     plot_title, alt_text = "Sampled answers", "Simulated beside exact probabilities."
-    x = _build_value_axis(shown_range)
-    y = share_axis("share of the answers in a bin", _fit_from_zero(items), number_format=".2~%")
-    return Plot("quantile-samples", plot_title, alt_text, x, y, items, dataset.provenance, columns)
+    x_axis = _build_value_axis(shown_range)
+    y_axis = share_axis("share of the answers in a bin", _fit_from_zero(items), number_format=".2~%")
+    return Plot("quantile-samples", plot_title, alt_text, x_axis, y_axis, items, dataset.provenance, columns)

@@ -65,7 +65,7 @@ class BoundChoices:
         return any(choice.search_errors.is_cancelled for choice in self.each_choice)
 
 
-def search_all(
+def search_all_bounds(
     parameters: QuantileParameters,
     problems: Sequence[QuantileProblem],
     progress: Progress = silent,
@@ -73,7 +73,7 @@ def search_all(
 ) -> tuple[BoundChoices, ...]:
     """Return the best bounds of each problem, in order; progress is shared evenly between the problems."""
     return tuple(
-        search(
+        search_bounds(
             problem,
             parameters.quantile_levels,
             lambda share, k=k: progress((k + share) / len(problems)),  # type: ignore[misc]
@@ -85,7 +85,7 @@ def search_all(
     )
 
 
-def search(
+def search_bounds(
     problem: QuantileProblem,
     quantiles: tuple[float, ...],
     progress: Progress = silent,
@@ -146,7 +146,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: QuantileParameters) -> Bo
     weight_kind, quantiles = parameters.weight_kind, parameters.quantile_levels
     is_from_counts = parameters.bound_from is BoundFrom.COUNTS
 
-    def find_best_at(epsilon: float) -> tuple[float, float]:
+    def find_best_bound_at(epsilon: float) -> tuple[float, float]:
         """Return the bound and its rank error at another epsilon, of the best mechanism there."""
         epsilon_problems = (problem.with_changes(epsilon=epsilon) for problem in quantile_problems)
         return min(map(find_bound_and_error, epsilon_problems), key=itemgetter(1))
@@ -155,7 +155,9 @@ def compare_over_epsilon(dataset: Dataset, parameters: QuantileParameters) -> Bo
         """Return the bound and its rank error with one mechanism."""
         if is_from_counts:
             epsilon_parameters = replace(parameters, epsilon=problem.epsilon)
-            bound_in_use = epsilon_parameters.build_rank_bound(problem.histogram).find_best(weight_kind).bound
+            bound_in_use = (
+                epsilon_parameters.build_rank_bound(problem.histogram).find_optimum(weight_kind).bound
+            )
             rank_errors = optimal_bound.compute_rank_errors(
                 problem, weight_kind, bound_in_use, quantiles=quantiles
             )
@@ -166,7 +168,7 @@ def compare_over_epsilon(dataset: Dataset, parameters: QuantileParameters) -> Bo
         return quantile_choice.bound, quantile_choice.rank_error
 
     bound_label = f"Best bound{' from counts' if is_from_counts else ''} (rows per user)"
-    return BoundComparison(bound_label, "Rank error (share of rows)", find_best_at, is_slow=True)
+    return BoundComparison(bound_label, "Rank error (share of rows)", find_best_bound_at, is_slow=True)
 
 
 @dataclass(frozen=True)
@@ -294,7 +296,7 @@ def refuse_public_counts(dataset: Dataset, parameters: QuantileParameters) -> No
         dataset.refuse_public_counts()
 
 
-def compute(
+def choose_solution(
     parameters: QuantileParameters,
     problems: Sequence[QuantileProblem],
     choices_of_problems: Sequence[BoundChoices],
@@ -318,7 +320,7 @@ def compute_mechanism_solution(
     """
     quantiles, weight_kind, histogram = parameters.quantile_levels, parameters.weight_kind, problem.histogram
     max_size = float(histogram.max_size)
-    paper_optimum = parameters.build_rank_bound(histogram).find_best(weight_kind)
+    paper_optimum = parameters.build_rank_bound(histogram).find_optimum(weight_kind)
     if parameters.fixed_bound is not None:
         bound_in_use = parameters.fixed_bound
     elif parameters.weighting is Weighting.NONE:
@@ -365,8 +367,8 @@ def solve(
         raise refuse("these data have no values, one per row")
     refuse_public_counts(dataset, parameters)
     problems = build_problems(dataset.values, parameters)
-    choices = search_all(parameters, problems, progress, should_stop)
-    return compute(parameters, problems, choices)
+    choices = search_all_bounds(parameters, problems, progress, should_stop)
+    return choose_solution(parameters, problems, choices)
 
 
 def find_shown_ranges(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float, float]]:

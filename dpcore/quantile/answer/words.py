@@ -165,53 +165,51 @@ def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
 def build_facts(solution: QuantileSolution) -> dict[str, str]:
     """Build the facts behind the choice: sentences by heading."""
     parameters, histogram = solution.parameters, solution.problem.histogram
-    fact_texts, cap_choice = describe_answers(solution), solution.choices.cap_choice
-    fact_texts["Best for the values"] = "; ".join(
+    facts, cap_choice = describe_answers(solution), solution.choices.cap_choice
+    facts["Best for the values"] = "; ".join(
         f"{NAME_BY_KIND[quantile_choice.weight_kind]} with a bound of {format_number(quantile_choice.bound)}, error "
         f"{format_error(quantile_choice.rank_error, quantile_choice.standard_error)}"
         for quantile_choice in solution.choices.each_choice
     )
-    fact_texts["Mechanism"] = describe_mechanism(solution)
+    facts["Mechanism"] = describe_mechanism(solution)
     if parameters.own_bound is not None:
         own_and_used_errors = compute_mean_error(solution.own_outputs), solution.rank_error
         own_bound_sentence = standard.compare_own_bound("rank error", *own_and_used_errors, format_percent)
-        fact_texts[f"Your own bound, {format_count(parameters.own_bound, 'row')}"] = own_bound_sentence
+        facts[f"Your own bound, {format_count(parameters.own_bound, 'row')}"] = own_bound_sentence
     if max(cap_choice.standard_error, solution.standard_error) > 0.0:
         num_trials_text = format_number(max(cap_choice.num_subsamples, solution.subsample_errors.size))
         trials_noun = f"{solution.problem.trial_name}s"
-        fact_texts["Bounded rows"] = (
+        facts["Bounded rows"] = (
             f"errors are averages over {num_trials_text} random {trials_noun}, ± their standard error."
         )
     counts_error_text = format_error(solution.counts_error, solution.counts_standard_error)
-    fact_texts["From counts alone"] = (
+    facts["From counts alone"] = (
         f"a bound of {format_number(solution.counts_bound)}, error {counts_error_text}. It reveals only rows per user."
     )
     other_guarantee_phrase = f"the same release is {format_rounded_up(parameters.other_relation_epsilon)}-DP"
     if parameters.protects_users:
         if not solution.is_simulated:
-            fact_texts["If only values change"] = f"{other_guarantee_phrase} if rows per user are public."
+            facts["If only values change"] = f"{other_guarantee_phrase} if rows per user are public."
     elif parameters.weighting is not Weighting.NONE:
-        fact_texts["If a user comes or goes"] = (
+        facts["If a user comes or goes"] = (
             f"{other_guarantee_phrase} if the bound was not computed from these data."
         )
     noise_factor_text = format_number(
         math.sqrt(noise_error.compute_design_effect(histogram.sizes, histogram.users))
     )
-    fact_texts[noise_error.ASSUMPTION_LABEL] = (
+    facts[noise_error.ASSUMPTION_LABEL] = (
         f"for the population, the standard error is {noise_factor_text} times that of independent rows at an "
         "intra-class "
         f"correlation of {noise_error.ASSUMED_USER_SHARE}."
     )
     if solution.has_unavoidable_error:
         least_error_text = format_percent(solution.least_error)
-        fact_texts["Least possible"] = f"{least_error_text} with these ties and this base."
+        facts["Least possible"] = f"{least_error_text} with these ties and this base."
     if parameters.weighting is Weighting.CAP:
         lost_share_of_rows = 1.0 - float(histogram.count_kept_rows(solution.bound)) / histogram.num_rows
         affected_and_all_users = histogram.count_users_above(int(solution.bound)), histogram.num_users
-        fact_texts["Who is affected"] = standard.describe_affected(
-            *affected_and_all_users, lost_share_of_rows
-        )
-    return fact_texts
+        facts["Who is affected"] = standard.describe_affected(*affected_and_all_users, lost_share_of_rows)
+    return facts
 
 
 MECHANISM_TEXT_BY_PROGRAM = {

@@ -124,7 +124,7 @@ def _measure_relative_error(solution: RegressionSolution) -> RelativeError:
     cap_curve, cap_remark = solution.cap_curve, ""
     # The best weights are the best for coefficients only.
     if cap_curve is not None:
-        best_index = cap_curve.find_best(ErrorTarget.PREDICTIONS)
+        best_index = cap_curve.find_best_index(ErrorTarget.PREDICTIONS)
         if math.sqrt(cap_curve.squared_prediction_errors[best_index]) < prediction_error:
             rows_text = format_count(int(cap_curve.caps[best_index]), "row")
             cap_remark = f"**A bound of {rows_text} per user predicts better here.** {FIT_ASSUMPTION}"

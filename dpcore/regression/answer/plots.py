@@ -127,7 +127,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error and its parts against the cap, the best weights as a level, and marks at best cap and no cap."""
     cap_curve, best_weights_error = solution.cap_curve, solution.methods_by_key["ours"].compute_error(target)
     assert cap_curve is not None
-    is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best(target)
+    is_coefficients, best_index = target is ErrorTarget.COEFFICIENTS, cap_curve.find_best_index(target)
     noise_variances = cap_curve.privacy_variances if is_coefficients else cap_curve.prediction_noise_variances
     squared_errors = cap_curve.get_squared_errors(target)
     part_name = "sampling error" if is_coefficients else "error before noise"
@@ -286,16 +286,16 @@ def plot_weights(solution: RegressionSolution) -> Plot:
         "With no bound the weight of a user grows with their rows; the best weights hold it at one level."
     )
     size_limits = (1.0, max(float(rows_of_user.max()), 2.0))
-    x = Axis("rows of the user", "rows per user", size_limits, number_format=",.3~g")
+    x_axis = Axis("rows of the user", "rows per user", size_limits, number_format=",.3~g")
     weight_limits = (max(lowest_weight, highest_weight / 1e6), highest_weight)
-    y = Axis("weight of a user, Σ |c|", "1 / unit of feature", weight_limits)
+    y_axis = Axis("weight of a user, Σ |c|", "1 / unit of feature", weight_limits)
     plot_title, provenance = "Weight of a user, by their rows", solution.dataset.provenance
     return Plot(
         "regression-weights",
         plot_title,
         alt_text,
-        x,
-        y,
+        x_axis,
+        y_axis,
         method_points,
         provenance,
         columns,

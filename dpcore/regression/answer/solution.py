@@ -120,8 +120,8 @@ class RegressionSolution:
             return None
         cap_curve, best_index = self.cap_curve, self.cap_curve.best_index
         standard_errors = np.sqrt(cap_curve.variances)
-        is_near_optimal = cap_curve.valid_mask & (standard_errors <= 1.05 * standard_errors[best_index])
-        excluded_indices = np.flatnonzero(~is_near_optimal)
+        near_optimal_mask = cap_curve.valid_mask & (standard_errors <= 1.05 * standard_errors[best_index])
+        excluded_indices = np.flatnonzero(~near_optimal_mask)
         first_near_index = excluded_indices[excluded_indices < best_index].max(initial=-1) + 1
         last_near_index = (
             excluded_indices[excluded_indices > best_index].min(initial=standard_errors.size) - 1

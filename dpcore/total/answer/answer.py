@@ -19,7 +19,7 @@ from dpcore.code.forms import find_summed_column
 from dpcore.code.release_spec import Quantity
 from dpcore.common.programs import Program
 from dpcore.common.strict_json import convert_certificate
-from dpcore.common.wording import PERCENT, format_count
+from dpcore.common.wording import PERCENT, format_count, format_number
 from dpcore.dataset import Dataset
 from dpcore.total.answer import plots, words
 from dpcore.total.answer.solution import SignedSolution, TotalSolution, solve
@@ -188,7 +188,11 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
-        numbers=words.list_numbers(solution),
+        numbers=standard.add_own_error(
+            words.list_numbers(solution),
+            None if parameters.own_bound is None else solution.compute_error(parameters.own_bound),
+            solution.unit.format_amount,
+        ),
         assumptions=ASSUMPTIONS if dataset.release is None else ASSUMPTIONS_ON_RELEASE,
         disclosure=dataset.provenance,
         facts=words.list_facts(solution, parameters.own_bound),
@@ -219,7 +223,9 @@ def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: Signe
     return Answer(
         headline=words.write_signed_headline(solution),
         detail=words.write_signed_detail(solution, dataset),
-        numbers=words.list_signed_numbers(solution),
+        numbers=standard.add_own_error(
+            words.list_signed_numbers(solution), solution.compute_own_error(parameters), format_number
+        ),
         assumptions=SIGNED_ASSUMPTIONS,
         disclosure=dataset.provenance,
         facts=words.list_signed_facts(solution, parameters),

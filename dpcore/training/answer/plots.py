@@ -59,10 +59,10 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
     )
     # A method far worse than guessing is of no use, and would press all others together.
     worse_sign = 1.0 if measure is Measure.LOSS else -1.0
-    is_far_beyond = (
+    far_beyond_mask = (
         worse_sign * (method_means - ref_scores.guessing) > MAX_DISTANCE_BEYOND_GUESSING * ref_scores.distance
     )
-    visible_means, margin = np.where(is_far_beyond, np.nan, method_means), 0.12 * ref_scores.distance
+    visible_means, margin = np.where(far_beyond_mask, np.nan, method_means), 0.12 * ref_scores.distance
     scores_on_axis = np.append(visible_means[np.isfinite(visible_means)], ref_scores[:2])
     score_limits = float(scores_on_axis.min()) - margin, float(scores_on_axis.max()) + margin
     answer_mask = np.array([x is not None and x == solution.best_cell for x in best_cells])
@@ -78,11 +78,11 @@ def plot_methods(solution: TrainingSolution, measure: Measure, score_unit: Score
         items.append(
             Points(legend_entry, x, y, mark_style, y - half_widths, y + half_widths, **point_options)
         )
-    if is_far_beyond.any():
+    if far_beyond_mask.any():
         mark_symbol, axis_end = (
             ("triangle-up", score_limits[1]) if worse_sign > 0.0 else ("triangle-down", score_limits[0])
         )
-        edge_scores = np.where(is_far_beyond, axis_end - worse_sign * margin / 3.0, np.nan)
+        edge_scores = np.where(far_beyond_mask, axis_end - worse_sign * margin / 3.0, np.nan)
         beyond_name = "Beyond this axis: far worse than guessing"
         items.append(
             Points(beyond_name, axis_labels, edge_scores, Style.ENTERED, symbol=mark_symbol, size=12)

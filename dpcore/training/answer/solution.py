@@ -152,7 +152,7 @@ class TrainingSolution:
     @cached_property
     def best_cell_by_method(self) -> Mapping[Method, BestCell]:
         """Find the best cell of every method that has runs; for the method that answers, the cell that answers."""
-        best_by_method = {method: decision.find_best(self.table, method) for method in Method}
+        best_by_method = {method: decision.find_best_cell(self.table, method) for method in Method}
         if self.best_cell is not None:
             best_by_method[self.answer_cell.method] = self.best_cell
         return {method: best_cell for method, best_cell in best_by_method.items() if best_cell is not None}
@@ -205,8 +205,8 @@ class TrainingSolution:
         training_rows = self.table.experiment.train
         cell_bounds = np.clip([cell.bound for cell in self.cells], 1e-9, float(training_rows.sizes.max()))
         largest_weights = compute_smooth_losses(training_rows.histogram, cell_bounds).largest_weight
-        has_adaptive_bound = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
-        return np.where(has_adaptive_bound, np.nan, largest_weights)
+        adaptive_bound_mask = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
+        return np.where(adaptive_bound_mask, np.nan, largest_weights)
 
     @property
     def is_useless(self) -> bool:

@@ -321,8 +321,8 @@ def draw_behind(card: Answer) -> None:
     if fact_lines:
         left_column.markdown("\n".join(fact_lines))
     with right_column:
-        assumption_lines = "\n".join(f"- {assumption}." for assumption in card.all_assumptions)
-        draw_label(card.disclosure, text_above=f"**What is assumed**\n\n{assumption_lines}")
+        assumptions_text = "\n".join(f"- {assumption}." for assumption in card.all_assumptions)
+        draw_label(card.disclosure, text_above=f"**What is assumed**\n\n{assumptions_text}")
 
 
 # --- Numbers and files ------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ P = TypeVar("P")
 def build_parameters(
     parameters_type: type[P],
     values_by_field: Mapping[str, Any],
-    required_labels: Mapping[str, str],
+    required_label_by_field: Mapping[str, str],
     base_parameters: P | None = None,
     subjects_by_field: Mapping[str, str] | None = None,
 ) -> tuple[P | None, list[InputProblem]]:
@@ -27,9 +27,9 @@ def build_parameters(
     Args:
         parameters_type: Its class.
         values_by_field: Values by field name; whole floats become int if the field holds an int.
-        required_labels: Fields that must not be empty, with the words that begin a sentence about them.
+        required_label_by_field: Fields that must not be empty, with the words that begin a sentence about them.
         base_parameters: An object in which these fields are changed; None for a new one.
-        subjects_by_field: The words for all fields in sentences; those of ``required_labels`` by default.
+        subjects_by_field: The words for all fields in sentences; those of ``required_label_by_field`` by default.
     """
     types_by_field = list_field_types(parameters_type)
     arguments = {
@@ -38,11 +38,11 @@ def build_parameters(
     }
     empty_names = [
         field_name
-        for field_name in required_labels
+        for field_name in required_label_by_field
         if field_name in values_by_field and values_by_field[field_name] is None
     ]
     problems = [
-        InputProblem(f"{required_labels[field_name]} is empty", remedy="Enter a number")
+        InputProblem(f"{required_label_by_field[field_name]} is empty", remedy="Enter a number")
         for field_name in empty_names
     ]
     # NaN in the place of what is empty: no check passes it, and none that compares two fields goes by it.
@@ -55,7 +55,8 @@ def build_parameters(
     except InvalidInput as error:
         real_problems = (p for p in error.problems if not p.message.endswith("got nan"))
         problems += [
-            replace_field_names(problem, subjects_by_field or required_labels) for problem in real_problems
+            replace_field_names(problem, subjects_by_field or required_label_by_field)
+            for problem in real_problems
         ]
         if problems:
             return None, problems

@@ -347,7 +347,7 @@ def build_page_parameters(
             question does not draw. A bad one is named, and its default stands in for it.
     """
     assert question.parameters_type is not None
-    required_labels = {
+    required_label_by_field = {
         field_name: field.name for field_name, field in question.declarations.items() if field.is_required
     }
     state = st.session_state
@@ -368,7 +368,7 @@ def build_page_parameters(
     # All at once first: two that go together, of one's own pair, are no good one by one.
     subjects_by_field = question.subjects_by_field
     build_with_labels = partial(
-        build_parameters, required_labels=required_labels, subjects_by_field=subjects_by_field
+        build_parameters, required_label_by_field=required_label_by_field, subjects_by_field=subjects_by_field
     )
     build_from_values = partial(build_with_labels, question.parameters_type)
     complete_parameters, all_problems = build_from_values(values_by_field)

@@ -27,7 +27,7 @@ from pages.shared.fields import fields
 class Progress(Protocol):
     """The callback by which work reports; a `dpcore.common.progress.Progress`, too."""
 
-    def __call__(self, share: float | None, so_far: Any = None) -> None:
+    def __call__(self, share: float | None, partial_result: Any = None) -> None:
         """Report the share done, from 0 to 1, and a partial result; None keeps what was reported last of either."""
 
 
@@ -160,12 +160,12 @@ class Job:
                 return
             self.wait(min(_CHECK_SECONDS, lost_seconds))
 
-    def _report(self, share: float | None, so_far: Any = None) -> None:
+    def _report(self, share: float | None, partial_result: Any = None) -> None:
         """Store the share done and a partial result, each if it is given."""
         if share is not None:
             self.progress_share = min(max(share, 0.0), 1.0)
-        if so_far is not None:
-            self.partial_result = so_far
+        if partial_result is not None:
+            self.partial_result = partial_result
             self._first_event.set()
 
 

@@ -99,11 +99,11 @@ class SearchRun:
             if known_result is not None and (should_stop() or search.is_complete(known_result)):
                 return known_result
 
-            def report_result(share: float | None, so_far: Any = None) -> None:
+            def report_result(share: float | None, partial_result: Any = None) -> None:
                 """Store a partial result, and report it to the job."""
-                if so_far is not None:
-                    known_results.store_result(request, so_far)
-                progress(share, so_far)
+                if partial_result is not None:
+                    known_results.store_result(request, partial_result)
+                progress(share, partial_result)
 
             result = search.work(known_result, report_result, should_stop)
             if result is not None:

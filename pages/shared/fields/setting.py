@@ -32,18 +32,18 @@ def note_proposed_values() -> None:
     data.
     """
     shown_values_by_piece: dict[str, set[Any]] = {}
-    last_values = {}
+    last_values_by_key = {}
     for question in catalogue.QUESTION_BY_NAME.values():
         for piece, widget_key in _get_key_by_piece(question).items():
-            last_values[widget_key] = st.session_state.get(widget_key)
-            shown_values_by_piece.setdefault(piece, set()).add(last_values[widget_key])
+            last_values_by_key[widget_key] = st.session_state.get(widget_key)
+            shown_values_by_piece.setdefault(piece, set()).add(last_values_by_key[widget_key])
     entries_by_piece = _read_mapping(ENTRIES_KEY).items()
     remaining_entries = {
         piece: entered_value
         for piece, entered_value in entries_by_piece
         if entered_value in shown_values_by_piece.get(piece, ())
     }
-    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = remaining_entries, last_values
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = remaining_entries, last_values_by_key
 
 
 def forget_entries(pieces: Collection[str] | None = None) -> None:
@@ -58,31 +58,34 @@ def exchange_values(question: Question) -> None:
 
     It is to be called before any widget of the page.
     """
-    entries_by_piece, last_values = dict(_read_mapping(ENTRIES_KEY)), dict(_read_mapping(LAST_VALUES_KEY))
+    entries_by_piece, last_values_by_key = (
+        dict(_read_mapping(ENTRIES_KEY)),
+        dict(_read_mapping(LAST_VALUES_KEY)),
+    )
     for piece, widget_key in _get_key_by_piece(question).items():
         field_value = st.session_state.get(widget_key)
-        if last_values.get(widget_key) == _CLEARED and field_value is None:
+        if last_values_by_key.get(widget_key) == _CLEARED and field_value is None:
             continue
-        if last_values.get(widget_key, _NEVER) not in (field_value, _NEVER):
+        if last_values_by_key.get(widget_key, _NEVER) not in (field_value, _NEVER):
             if field_value is None:  # It stays empty here; the other pages keep what they have.
                 field_value = _CLEARED
             else:
                 entries_by_piece[piece] = field_value
         elif piece in entries_by_piece and _can_hold(question, piece, entries_by_piece[piece]):
             field_value = st.session_state[widget_key] = entries_by_piece[piece]
-        last_values[widget_key] = field_value
-    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values
+        last_values_by_key[widget_key] = field_value
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values_by_key
 
 
 def enter_values(values_by_piece: Mapping[str, Any]) -> None:
     """Enter values for all pages, also for fields that a person had cleared."""
     entries_by_piece = {**_read_mapping(ENTRIES_KEY), **values_by_piece}
-    last_values = dict(_read_mapping(LAST_VALUES_KEY))
+    last_values_by_key = dict(_read_mapping(LAST_VALUES_KEY))
     for question in catalogue.QUESTION_BY_NAME.values():
         for piece, widget_key in _get_key_by_piece(question).items():
             if piece in values_by_piece:
-                last_values[widget_key] = st.session_state.get(widget_key)
-    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values
+                last_values_by_key[widget_key] = st.session_state.get(widget_key)
+    st.session_state[ENTRIES_KEY], st.session_state[LAST_VALUES_KEY] = entries_by_piece, last_values_by_key
 
 
 def read_value(question: Question, field_name: str) -> Any:

@@ -267,20 +267,20 @@ def draw_tabs(content_by_tab: Mapping[str, Content], tabs_key: str) -> None:
     """
     if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters_type is not None:
         run.has_tabs = True
-        last_tabs = {
+        last_content_by_tab = {
             tab_name: content_by_tab[tab_name]
             for tab_name in (DOWNLOADS, COMPUTED)
             if tab_name in content_by_tab
         }
-        own_tabs = {
+        own_content_by_tab = {
             tab_name: tab_content
             for tab_name, tab_content in content_by_tab.items()
-            if tab_name not in last_tabs
+            if tab_name not in last_content_by_tab
         }
         content_by_tab = {
-            **own_tabs,
+            **own_content_by_tab,
             compare_tab.TAB_NAME: lambda: compare_tab.show_comparison(run),
-            **last_tabs,
+            **last_content_by_tab,
         }
     open_tab = st.session_state.get(tabs_key)
     for tab_name, tab_content in content_by_tab.items():

@@ -85,13 +85,13 @@ def _read_parameters(question: Question) -> object:
         for field_name, field_value in values_by_field.items()
         if field_name not in unused_names
     }
-    required_labels = {
+    required_label_by_field = {
         field_name: field.name for field_name, field in question.declarations.items() if field.is_required
     }
     parameters, problems = field_values.build_parameters(
         question.parameters_type,
         used_values_by_field,
-        required_labels,
+        required_label_by_field,
         subjects_by_field=question.subjects_by_field,
     )
     if parameters is None:

@@ -67,14 +67,14 @@ def show_plot(
         plot = plot.with_limits(limits_by_axis.get("x"), limits_by_axis.get("y"))
     figures.draw_plot(plot, label_text, get_field_key, controls_slot, figure_slot)
     if hidden_marks := plot.hidden_marks:
-        mark_names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
+        mark_names_text = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
         marks_and_axes = itertools.product(hidden_marks, axes_by_name)
         can_widen = any(
             not getattr(plot, axis).contains(getattr(mark, axis)) for mark, axis in marks_and_axes
         )
         figure_slot.caption(
-            f"Outside the axes: {mark_names}.{f' *{button_text}* widens them.' if can_widen else ''}"
+            f"Outside the axes: {mark_names_text}.{f' *{button_text}* widens them.' if can_widen else ''}"
         )
     return plot
 

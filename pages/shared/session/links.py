@@ -126,7 +126,7 @@ def read_link(
             setting_texts[field_name] = field_text
     setting_texts = question.rename_former_fields(setting_texts, text_fields.to_text)
     origin = session.Origin(texts_by_name.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator_texts)
-    stand_in_texts: dict[str, str] = {}
+    stand_in_text_by_field: dict[str, str] = {}
     if UPLOAD_MARK in texts_by_name:
         # An address that was loaded anew. The data are gone, and it never held what may have been read off them.
         if origin.name in (session.UPLOADED, session.DP_RELEASE):
@@ -135,7 +135,7 @@ def read_link(
             absent_names = {
                 f.name for f in dataclasses.fields(question.parameters_type)
             } - setting_texts.keys()
-            stand_in_texts = {
+            stand_in_text_by_field = {
                 field_name: str(stand_in_value)
                 for field_name, stand_in_value in STAND_IN_BY_FIELD.items()
                 if field_name in absent_names
@@ -143,11 +143,13 @@ def read_link(
     parameters_type, keys_by_name = question.parameters_type or Parameters, question.widget_keys
     if question.parameters_type is None:
         keys_by_name = {"epsilon": keys.EPSILON}
-        stand_in_texts = {} if "epsilon" in setting_texts else {"epsilon": str(setting.DEFAULT_EPSILON)}
+        stand_in_text_by_field = (
+            {} if "epsilon" in setting_texts else {"epsilon": str(setting.DEFAULT_EPSILON)}
+        )
     values_by_key, field_problems = _read_widgets(
-        parameters_type, keys_by_name, stand_in_texts | setting_texts
+        parameters_type, keys_by_name, stand_in_text_by_field | setting_texts
     )
-    stand_in_keys = {keys_by_name[field_name] for field_name in stand_in_texts}
+    stand_in_keys = {keys_by_name[field_name] for field_name in stand_in_text_by_field}
     values_by_key = {
         key: stand_in_value for key, stand_in_value in values_by_key.items() if key not in stand_in_keys
     }

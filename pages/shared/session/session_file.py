@@ -115,7 +115,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> SessionConte
             default the present state of this session.
     """
     values_by_key = st.session_state.to_dict() if values_by_key is None else values_by_key
-    field_values = {
+    field_values_by_key = {
         session_key: session_value
         for session_key, session_value in values_by_key.items()
         if session_key in catalogue.FIELD_KEYS
@@ -135,15 +135,15 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> SessionConte
             for q in catalogue.QUESTION_BY_NAME.values()
             for session_key in session.list_entered_keys(q, values_by_key)
         }
-        field_values = {
+        field_values_by_key = {
             session_key: session_value
-            for session_key, session_value in field_values.items()
+            for session_key, session_value in field_values_by_key.items()
             if session_key not in tour_keys
         }
-        former_values = saved_state.settings_by_key
-        field_values |= {
-            session_key: former_values[session_key]
-            for session_key in former_values
+        former_values_by_key = saved_state.settings_by_key
+        field_values_by_key |= {
+            session_key: former_values_by_key[session_key]
+            for session_key in former_values_by_key
             if session_key in catalogue.FIELD_KEYS
         }
     loaded_data: session.LoadedData = saved_state.loaded_data
@@ -151,7 +151,7 @@ def read_session(values_by_key: Mapping[Any, Any] | None = None) -> SessionConte
     return SessionContent(
         loaded_data,
         saved_state.epsilon,
-        field_values,
+        field_values_by_key,
         {"": values_by_key.get(keys.LEDGERS, {}), **ledgers_by_question},
         (*loaded_data.values_set_aside.get(keys.PINS, ()), *pins),
         own_tables.list_tables(values_by_key),

@@ -160,8 +160,8 @@ def _show_link_problems(problems: Sequence[InputProblem]) -> None:
     heading_text = "The link could not be followed in full; the rest is as usual."
     if all(problem.message in links.RELOAD_PROBLEMS for problem in problems):
         heading_text = "This page was loaded anew."
-    lines_text = [heading_text, *(f"- {escape_text(problem.sentence, 300)}" for problem in problems)]
+    line_texts = [heading_text, *(f"- {escape_text(problem.sentence, 300)}" for problem in problems)]
     with st.container(key="link_problems"):
-        st.warning("\n".join(lines_text), icon=":material/link_off:")
+        st.warning("\n".join(line_texts), icon=":material/link_off:")
         dismiss_problems = functools.partial(st.session_state.update, {keys.LINK_PROBLEMS: ()})
         fields.draw_button("Dismiss", "dismiss_link_problems", "close", dismiss_problems, type="tertiary")

@@ -16,6 +16,8 @@ from dpcore.learning import LearningParameters
 from dpcore.total.answer import build_answer
 from dpcore.total.parameters import ASSUMPTIONS_ON_RELEASE, TotalParameters
 
+pytestmark = pytest.mark.usefixtures("few_subsamples")
+
 SHOP = samples.load("shop-events")
 PRIVATE = replace(SHOP, disclosure=Disclosure.PRIVATE)
 ANSWER = Answer(

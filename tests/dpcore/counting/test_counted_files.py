@@ -9,13 +9,16 @@ import dpcore as ss
 from dpcore.cli import command
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.counting import count, open_files
+from dpcore.contributions import ContributionHistogram
+from dpcore.counting import count, open_files, read_table
 from dpcore.counting.__main__ import main, write_histogram_csv, write_pairs_csv
 from dpcore.counting.count import to_dataset
 from dpcore.data import group_pairs, samples
 from dpcore.data.column_roles import TableKind
+from dpcore.data.guessed_roles import guess_roles
 from dpcore.dataset import Contribution
 from dpcore.per_group.parameters import Statistic
+from dpcore.report import content
 
 EVENTS = str(samples.FOLDER / "shop_events.csv")
 COLUMNS = {"user": "user_id", "group": "product"}
@@ -105,6 +108,17 @@ def test_a_histogram_answers_without_columns(events, tmp_path):
     assert to_dataset(pd.read_csv(path)).histogram == events.histogram
 
 
+def test_the_histogram_of_the_page_is_read_as_that_of_the_command(tmp_path):
+    rows = pd.DataFrame({"who": [1, 1, 2, 3], "spent": [2, 3, 5, 7]})
+    dataset = to_dataset(rows, user="who", value="spent", contribution=Contribution.TOTAL)
+    for index, text in enumerate((write_histogram_csv(dataset), content.write_histogram(dataset))):
+        path = tmp_path / f"{index}.csv"
+        path.write_text(text)
+        read_again = to_dataset(path)
+        assert (read_again.contribution, read_again.value_column) == (Contribution.TOTAL, "spent")
+        assert read_again.histogram == ContributionHistogram.from_counts([5, 5, 7])
+
+
 @pytest.mark.long
 def test_totals_answer_as_the_rows_that_were_added_up(tmp_path, capsys):
     """The file names the column: its sizes are totals and not rows, whatever characters the name has."""
@@ -163,3 +177,21 @@ def io_path(table, pairs):
     path = pairs.with_name("changed.csv")
     path.write_text(stream.getvalue())
     return path
+
+
+@pytest.mark.parametrize(
+    ("header", "size", "users"),
+    [
+        ("size,users,label", "size", "users"),
+        ("total_of_amount,users,label", "total_of_amount", "users"),
+        ("rows,customers", "rows", "customers"),
+        ("patients,count", "count", "patients"),
+        ("users,products", "users", "products"),
+        ("x,y", "x", "y"),
+    ],
+)
+def test_headers_of_histograms_in_the_documentation_are_read_so(header, size, users):
+    names = header.split(",")
+    frame = pd.DataFrame({name: ["public"] * 3 if name == "label" else [1, 2, 5] for name in names})
+    roles = guess_roles(read_table(frame.to_csv(index=False).encode(), "file.csv"))
+    assert (roles.kind, roles.size, roles.users) == (TableKind.HISTOGRAM, size, users)

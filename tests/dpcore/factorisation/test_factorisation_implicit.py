@@ -207,7 +207,7 @@ def test_a_split_holds_out_users_and_a_fifth_of_what_they_chose(choices: Ratings
 def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     study = ChoiceStudy(epsilons=(0.05, 1e3), repeats=1, max_items=15, test_user_share=0.2)
     progress_shares: list[float] = []
-    result = run(choices, study, lambda share, so_far=None: progress_shares.append(share))
+    result = run(choices, study, lambda share, partial_result=None: progress_shares.append(share))
     assert result.is_finished
     assert np.isfinite(result.recall[..., 0]).all()
     assert progress_shares == sorted(progress_shares)

@@ -146,10 +146,12 @@ def test_differences_are_paired_by_seed(result: StudyResult) -> None:
 def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: StudyResult) -> None:
     reports: list[tuple[float, StudyResult | None]] = []
 
-    def report(share: float, so_far: StudyResult | None = None) -> None:
-        reports.append((share, so_far))
+    def report(share: float, partial_result: StudyResult | None = None) -> None:
+        reports.append((share, partial_result))
 
-    stopped = run(generated, STUDY, report, lambda: any(so_far is not None for _, so_far in reports))
+    stopped = run(
+        generated, STUDY, report, lambda: any(partial_result is not None for _, partial_result in reports)
+    )
     assert not stopped.is_finished
     assert 0 < np.isfinite(stopped.rmse).sum() < np.isfinite(result.rmse).sum()
     done = np.isfinite(stopped.rmse)
@@ -158,7 +160,7 @@ def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: Stud
     assert shares == sorted(shares)
     assert shares[-1] < 1.0
     # What was told is not changed by what came after.
-    first = next(so_far for _, so_far in reports if so_far is not None)
+    first = next(partial_result for _, partial_result in reports if partial_result is not None)
     assert np.isfinite(first.rmse[..., 0]).sum() == 3 * 2 + 5
 
 

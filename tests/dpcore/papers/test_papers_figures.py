@@ -180,7 +180,7 @@ def test_a_wrong_curve_fails_a_claim_of_its_figure_and_its_values_are_shown(key:
     assert failed
     # What is shown are the numbers that decided, by the names of their lines.
     for checked in failed:
-        for name, values in checked.own_values.items():
+        for name, values in checked.own_values_by_line_name.items():
             line = next(line for line in figure.lines if line.name == name)
             assert np.array_equal(values, wrong_columns[line.key], equal_nan=True)
         assert checked.values_text in "\n".join(list_claims(figure, wrong_runs))
@@ -190,7 +190,7 @@ def test_values_of_a_claim_are_those_of_the_lines_that_it_reads() -> None:
     figure, runs = find_figure("epasto-figure-1"), _held("epasto-figure-1")
     reads_one = Claim("Weights fall", "nowhere", is_falling("weights"))
     (checked,) = replace(figure, claims=(reads_one,)).check_claims(runs)
-    assert list(checked.own_values) == ["Best weights"]
+    assert list(checked.own_values_by_line_name) == ["Best weights"]
     digits = [f"{value:.2e}" for value in runs.summary.means[-1]]
     texts = checked.values_text.removeprefix("Best weights ").split(" / ")
     assert [f"{float(text.replace(',', '')):.2e}" for text in texts] == digits

@@ -24,6 +24,8 @@ from dpcore.plan.parameters import NUM_PARTS, PlanParameters
 from dpcore.plan.solution import allocate_lines
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
+pytestmark = pytest.mark.usefixtures("few_subsamples")
+
 SHOP = samples.load("shop-events")
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 ALL = "users; rows; sum; mean; quantile 0.75; users per group; rows per group; sums per group"
@@ -56,7 +58,7 @@ def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_
         scale = 1.0 / line.spent_budget if noise is LAPLACE else math.sqrt(0.5 / line.spent_budget)
         assert line.v == pytest.approx(scale**2, rel=1e-9)  # The total has 32 binary digits.
         assert line.share == pytest.approx(share, abs=2.0 / NUM_PARTS)
-        best = line.planned_line.curve.find_best(np.array([line.v]))
+        best = line.planned_line.curve.find_optimum(np.array([line.v]))
         least = math.sqrt(best.squared_errors[0])
         # Pairs of bounds that the curve, and so the proof, does not have may be better.
         has_all_pairs = line.planned_line.line.statistic is not LineStatistic.GROUP_SUMS
@@ -124,7 +126,8 @@ def test_no_pair_of_bounds_on_sums_per_group_errs_less_than_that_of_a_plan(noise
     # The amount is rounded up to three digits. The nearest candidate of the curve errs more.
     assert line.error <= 1.0001 * smallest
     assert (
-        math.sqrt(line.planned_line.curve.find_best(np.array([line.v])).squared_errors[0]) > 1.0001 * smallest
+        math.sqrt(line.planned_line.curve.find_optimum(np.array([line.v])).squared_errors[0])
+        > 1.0001 * smallest
     )
 
 
@@ -202,7 +205,7 @@ def test_a_mean_has_the_noise_that_a_library_adds():
         (Program.BIGQUERY, GAUSSIAN, math.sqrt(2.0) * 3.0 / 2.0),
     ):
         _, (line,) = plan_lines_of("mean", noise=noise, program=program)
-        best = line.curve.find_best(np.ones(1))
+        best = line.curve.find_optimum(np.ones(1))
         h = best.bounds[0]
         kept = np.minimum(SHOP.histogram.sizes, h) @ SHOP.histogram.users
         mean = np.clip(SHOP.values.values, 0.0, 100.0).mean()

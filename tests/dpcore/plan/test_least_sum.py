@@ -60,7 +60,7 @@ def brute_force(curves, weights, budget):
     """The least sum over all shares that are whole parts of 1 / FINE, none of them 0 parts or some."""
     parts = FINE[len(curves)]
     v = budget.divide(np.arange(parts + 1) / parts)
-    f = [w * curve.find_best(v).squared_errors for w, curve in zip(weights, curves, strict=True)]
+    f = [w * curve.find_optimum(v).squared_errors for w, curve in zip(weights, curves, strict=True)]
     # Shares of the last two lines are an anti-diagonal; those of the lines before are loops.
     least = math.inf
     for first in itertools.product(range(parts + 1), repeat=len(curves) - 2):
@@ -105,7 +105,7 @@ def test_a_total_has_the_bound_and_the_error_of_its_own_question(noise, whole, p
         amounts = random_totals(number)
         problem = total.TotalProblem(amounts, epsilon, noise, delta, Measure.RMSE, whole, program)
         whole_noise = noise if problem.noise.is_discrete else None
-        best = TotalCurve(amounts, noise.unit_variance, whole, whole_noise).find_best(
+        best = TotalCurve(amounts, noise.unit_variance, whole, whole_noise).find_optimum(
             np.array([problem.unit_noise**2])
         )
         bound = total.find_optimal_bound(problem)
@@ -149,7 +149,7 @@ def test_of_a_list_of_bounds_the_least_under_whole_noise_is_found(noise):
             [a + drawn.compute_variance(s * np.sqrt(v)) for a, s in zip(alpha, sensitivity, strict=True)],
             axis=0,
         )
-        assert curve.find_best(v).squared_errors == pytest.approx(least, rel=1e-12)
+        assert curve.find_optimum(v).squared_errors == pytest.approx(least, rel=1e-12)
 
 
 def test_a_list_of_bounds_gives_the_least_of_its_lines():
@@ -158,7 +158,9 @@ def test_a_list_of_bounds_gives_the_least_of_its_lines():
     for size in (1, 2, 7, 400):
         alpha, beta = 10.0 ** generator.uniform(-3.0, 3.0, (2, size))
         bounds = np.arange(float(size))
-        best = BoundCurve(np.append(alpha, 50.0), np.append(beta, 0.0), np.append(bounds, -1.0)).find_best(v)
+        best = BoundCurve(np.append(alpha, 50.0), np.append(beta, 0.0), np.append(bounds, -1.0)).find_optimum(
+            v
+        )
         lines = np.minimum((alpha[:, None] + beta[:, None] * v).min(axis=0), 50.0)
         assert best.squared_errors == pytest.approx(lines, rel=1e-12)
 
@@ -197,7 +199,7 @@ def test_what_a_line_needs_is_inverted(noise):
         wanted_values = np.array([0.03 * random_totals(number).total])
         (amount,) = find_needed_amounts([curve], wanted_values, budget)
         error = np.sqrt(
-            curve.find_best(np.array([amount, amount * 0.999]) ** -float(budget.power)).squared_errors
+            curve.find_optimum(np.array([amount, amount * 0.999]) ** -float(budget.power)).squared_errors
         )
         assert error[0] <= wanted_values[0] * (1.0 + 1e-9)
         assert error[1] > wanted_values[0] * (1.0 - 1e-9)
@@ -214,7 +216,8 @@ def test_the_least_largest_error_is_the_same_number_in_every_line(number):
     def ratio(split, curves=curves, wanted=wanted, budget=budget):
         v = budget.divide(split)
         return max(
-            math.sqrt(c.find_best(v[j : j + 1]).squared_errors[0]) / wanted[j] for j, c in enumerate(curves)
+            math.sqrt(c.find_optimum(v[j : j + 1]).squared_errors[0]) / wanted[j]
+            for j, c in enumerate(curves)
         )
 
     level = ratio(shares)

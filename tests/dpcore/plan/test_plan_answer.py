@@ -51,7 +51,7 @@ def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
     line, at = solution.lines[1], solution.reaching_epsilons[1]
     assert not line.is_reached
     for times, has in ((1.001, True), (0.999, False)):
-        squares = line.planned_line.curve.find_best(
+        squares = line.planned_line.curve.find_optimum(
             np.array([(line.share * at * times) ** -2.0])
         ).squared_errors[0]
         assert (math.sqrt(squares) <= line.planned_line.target_error) == has

@@ -14,6 +14,8 @@ from dpcore.data import samples
 from dpcore.plan.lines import change_target, parse_lines, split_lines
 from tests.dpcore.code.specs import run_text
 
+pytestmark = pytest.mark.usefixtures("few_subsamples")
+
 TICKETS = samples.FOLDER / "support_tickets.csv"
 SETTINGS = {"user": "customer", "value": "words", "disclosure": "public", "lower": 0, "upper": 400}
 LINES = "users; rows; mean; mean of hours_waited from 0 to 72; standard deviation of years from 0 to 20; sum of years"

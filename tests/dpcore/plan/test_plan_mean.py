@@ -195,7 +195,7 @@ def test_of_a_long_list_of_bounds_the_least_is_found_too():
     beta = np.sort(10.0 ** generator.uniform(-3.0, 3.0, 30_000))
     alpha = np.where(beta < 1.0, 50.0 - 40.0 * beta**2, 10.0 / beta) * generator.uniform(1.0, 1.3, beta.size)
     curve, v = BoundCurve(alpha, beta, np.arange(beta.size)), 10.0 ** generator.uniform(-6.0, 4.0, 60)
-    best = curve.find_best(v)
+    best = curve.find_optimum(v)
     assert best.squared_errors == pytest.approx((alpha[:, None] + beta[:, None] * v).min(axis=0), rel=1e-12)
 
 

@@ -162,12 +162,12 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         problem = private_counts.PrivateCountsProblem(
             SHOP.histogram, epsilon, 100.0, float(clamped.var(ddof=1)), float(clamped.mean())
         )
-        best, best_cap = line_of_mean.curve.find_best(v), mean.find_best_cap(problem)
+        best, best_cap = line_of_mean.curve.find_optimum(v), mean.find_best_cap(problem)
         assert best.bounds[0] == best_cap.max_contributions
         assert best.squared_errors[0] == pytest.approx(best_cap.squared_error, rel=1e-9)
         parameters = PerGroupParameters(epsilon, Statistic.ROWS, program=Program.PYTHON)
         pair = find_best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), parameters))
-        of = line_of_groups.curve.find_best(v)
+        of = line_of_groups.curve.find_optimum(v)
         assert (of.bounds[0], of.second_bounds[0]) == (pair.max_groups, pair.max_amount)
         assert math.sqrt(of.squared_errors[0]) == pytest.approx(pair.error, rel=1e-6)
         assert line_of_groups.curve.has_all_bounds
@@ -181,12 +181,12 @@ def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_wors
     assert problem.neighbours is table.NEIGHBOURS
     epsilons = np.geomspace(0.01, 100.0, 40)
     errors = np.sqrt(
-        line.curve.find_best(table.convert_rank_epsilon(epsilons, NoiseKind.LAPLACE)).squared_errors
+        line.curve.find_optimum(table.convert_rank_epsilon(epsilons, NoiseKind.LAPLACE)).squared_errors
     )
     assert np.all(np.diff(errors) <= 1e-12)
     for epsilon, error in zip(epsilons[::8], errors[::8], strict=True):
         v = float(table.convert_rank_epsilon(epsilon, NoiseKind.LAPLACE))
-        bound = float(line.curve.find_best(np.array([v])).bounds[0])
+        bound = float(line.curve.find_optimum(np.array([v])).bounds[0])
         changes = problem.with_changes(
             epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
         )
@@ -204,7 +204,7 @@ def test_a_quantile_in_a_tree_errs_as_on_its_page(program):
     (line,) = plan_lines_of("median", program=program)
     base = build_uniform_base(0.0, 100.0)
     for epsilon in (0.3, 1.0, 3.0):
-        best = line.curve.find_best(table.convert_rank_epsilon([epsilon], NoiseKind.LAPLACE))
+        best = line.curve.find_optimum(table.convert_rank_epsilon([epsilon], NoiseKind.LAPLACE))
         problem = quantile.QuantileProblem(
             SHOP.values, 0.5, epsilon, base, neighbours=table.NEIGHBOURS, program=program
         )
@@ -241,7 +241,7 @@ def test_a_signed_sum_has_the_least_error_of_the_bounds_looked_at():
     bounds = np.linspace(0.0, 500.0, 20_001)
     cut = np.array([np.sum(values - np.clip(values, -t, t)) for t in bounds])
     for v in (0.01, 1.0, 30.0):
-        best = line.curve.find_best(np.array([v]))
+        best = line.curve.find_optimum(np.array([v]))
         least = float(np.min(cut**2 + 2.0 * bounds**2 * v))
         assert best.squared_errors[0] <= least * (1.0 + 1e-3)
         t = float(best.bounds[0])
@@ -271,7 +271,7 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
     assert Budget(1.0, NoiseKind.LAPLACE).convert_to_epsilon(0.7) == 0.7
     # A mean costs more where a library splits its budget inside.
     ours, opendp, *theirs = (
-        plan_lines_of("mean", program=p)[0].curve.find_best(np.ones(1)).squared_errors[0] for p in OF_PLANS
+        plan_lines_of("mean", program=p)[0].curve.find_optimum(np.ones(1)).squared_errors[0] for p in OF_PLANS
     )
     assert min(theirs) > ours == opendp
     with pytest.raises(InvalidInput, match="PipelineDP's tree"):
@@ -294,7 +294,7 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
         )
         for epsilon in table.RANK_EPSILONS[8::6]:  # From 0.006 on.
             v = float(table.convert_rank_epsilon(epsilon, NoiseKind.LAPLACE))
-            best = line.curve.find_best(np.array([v]))
+            best = line.curve.find_optimum(np.array([v]))
             at = problem.with_changes(
                 epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
             )

@@ -161,7 +161,7 @@ def test_the_promised_error_is_that_of_many_releases(statistic, epsilon, upper, 
     measured, half_width = measure(released, truth)
     assert abs(line.error - measured) <= half_width + 0.005 * measured
     if epsilon < 0.5 and noise is GAUSSIAN:  # Where noise is much of it, the first order is not its error.
-        first_order = math.sqrt(line.planned_line.curve.find_best(np.array([line.v])).squared_errors[0])
+        first_order = math.sqrt(line.planned_line.curve.find_optimum(np.array([line.v])).squared_errors[0])
         assert abs(first_order / measured - 1.0) > 0.1
 
 

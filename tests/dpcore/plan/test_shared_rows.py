@@ -61,13 +61,13 @@ def test_no_split_and_no_bound_is_better_and_none_below_the_proof(noise):
     lines, budget = table.plan_lines(dataset, parameters), parameters.budget
     assert isinstance(budget, Budget)
     ((shared_lines, split),) = shared_rows.list_shared_splits(dataset, parameters, lines, budget)
-    h = int(shared_lines[0].curve.find_best(np.array([1.0])).bounds[0])
+    h = int(shared_lines[0].curve.find_optimum(np.array([1.0])).bounds[0])
     order = [3, 0, 1, 2]  # The count follows the lines.
     value = weigh(dataset, lines, budget, h, split.shares[order])
     assert split.shares.sum() == pytest.approx(1.0)
     assert value == pytest.approx(split.certificate.value, rel=1e-6)
     curves_value = sum(
-        line.weight * line.curve.find_best(budget.divide(split.shares[i : i + 1])).squared_errors[0]
+        line.weight * line.curve.find_optimum(budget.divide(split.shares[i : i + 1])).squared_errors[0]
         for i, line in enumerate(shared_lines[:3])
     )
     assert curves_value == pytest.approx(value, rel=1e-6)
@@ -148,7 +148,7 @@ def test_programs_release_the_count_once_and_state_the_noise_of_the_plan(
         assert facts["released"] == pytest.approx(frame[column].mean(), abs=6.0 * line.error)
         # Noise alone, by the numbers of the program: the plan's error without bias and draws of rows.
         best = line.planned_line.curve
-        noise_error = math.sqrt(float(best.find_best(np.array([line.v])).noise_slopes[0]) * line.v)
+        noise_error = math.sqrt(float(best.find_optimum(np.array([line.v])).noise_slopes[0]) * line.v)
         assert facts["noise_standard_error"] == pytest.approx(noise_error, rel=0.03)
     if library is Program.PYTHON:
         # One user more or less: exact log ratios, or squared shifts, of all that is released add up to the budget.

@@ -21,6 +21,8 @@ from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Re
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.table_scores import compute_least_error
 
+pytestmark = pytest.mark.usefixtures("few_subsamples")
+
 ADDED, REPLACED = Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER
 NASTY = 0.1, 0.3, 0.7, 1.1, 1 / 3, 2.675, 0.1 + 0.2, 1e-4, 999.99, float(np.nextafter(1.0, 0.0))
 

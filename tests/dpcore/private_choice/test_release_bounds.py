@@ -187,7 +187,7 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
         best, abs=0.07 if weighting is Weighting.SMOOTH else 0
     )
     # The page's own bound from counts is the same, however many rows the data have.
-    assert parameters.build_rank_bound(histogram).find_best(
+    assert parameters.build_rank_bound(histogram).find_optimum(
         parameters.weight_kind
     ).bound == draw.problem.condition.find_best_bound(histogram)
 

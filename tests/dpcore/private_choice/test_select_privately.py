@@ -21,6 +21,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.task_facets import PairSizes
 from dpcore.dataset import Dataset
 
+pytestmark = pytest.mark.usefixtures("few_subsamples")
+
 HEADER = "who,amount,place\n"
 BASE = HEADER + "".join(f"u{at % 5},{at % 7 + 1}.5,g{at % 2}\n" for at in range(20))
 USERS = {

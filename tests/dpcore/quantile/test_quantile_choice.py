@@ -140,7 +140,7 @@ def test_the_trade_off_form(population):
     a = 0.64 * math.log(2 * n / 0.05) / (8.0 * math.log(1.0 / 0.005) ** 2) * (4.0 if population else 1.0)
     assert bound.trade_off == pytest.approx(a)
     for weight_kind in WeightKind:
-        best = bound.find_best(weight_kind)
+        best = bound.find_optimum(weight_kind)
         all_values = []
         for h in range(2, 61):
             pairs = list(row_weights(weight_kind, h))

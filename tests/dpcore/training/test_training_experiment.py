@@ -97,14 +97,14 @@ def test_a_summary_has_the_mean_and_its_error():
     )  # t of 19, 97.5 %
     empty = question.make_empty_table().summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert np.isnan(empty.means).all()
-    assert decision.find_best(question.make_empty_table(), Method.SMOOTH) is None
+    assert decision.find_best_cell(question.make_empty_table(), Method.SMOOTH) is None
     with pytest.raises(InvalidInput, match=r"uns must(.|\n)*no method"):
         Experiment(question.splits, question.mechanism, (), 1)
 
 
 def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     table = experiment.fill_table(small(10).make_empty_table())
-    best = decision.find_best(table, Method.CAP)
+    best = decision.find_best_cell(table, Method.CAP)
     means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).means
     assert means[best.cell_index] == min(means[2], means[3])
     for number in (2, 3):

@@ -157,6 +157,7 @@ def test_private_data_are_labelled_and_stay_out_of_the_link():
     assert "77" not in link
 
 
+@pytest.mark.long
 def test_theorem_2_is_drawn_and_calculated():
     app = open_step(open_app(QUESTION.title), "Paper's example")
     for g in (1, 2, 10, 100, 1000):

@@ -289,6 +289,7 @@ def test_the_axis_is_in_tau_0_or_in_rows(app):
     assert "tickvals" not in axis
 
 
+@pytest.mark.long
 def test_an_epsilon_is_named_from_which_on_the_sum_is_below_one(app):
     assert build_learning_answer(LearningParameters(1.0))[0].best_choice.total < 1.0
     view, one = build_learning_answer(LearningParameters(1.0), COMMITS)

@@ -189,6 +189,7 @@ def test_the_error_is_that_on_the_clamped_values_of_this_table():
     )
 
 
+@pytest.mark.long
 def test_the_source_of_the_variance_follows_the_data_until_the_person_chooses():
     app = open_app("Mean")  # Counts only, seen first: nothing to take a variance from.
     assert app.session_state["mean.variance_source"] is VarianceSource.WORST_CASE

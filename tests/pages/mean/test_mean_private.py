@@ -97,6 +97,7 @@ def test_a_link_from_before_the_switch_means_public_counts():
     assert not errors(app)
 
 
+@pytest.mark.long
 def test_variance_and_mean_of_the_values_are_used():
     app = open_shop()
     best = mean.find_best_cap(shop_problem())
@@ -132,6 +133,7 @@ def test_bound_error_and_program_follow_the_program_and_its_noise():
     assert trace(chart(again, "mean_error"), "Best bound") == trace(chart(app, "mean_error"), "Best bound")
 
 
+@pytest.mark.long
 def test_noise_that_can_leave_the_range_is_said_to():
     assert "Noise can leave the range" not in shown_texts(open_shop())
     assert "Noise can leave the range" in shown_texts(open_shop("0.01"))

@@ -183,6 +183,7 @@ def test_the_persons_own_pair_is_compared_and_marked() -> None:
     assert {"Best pair", "PipelineDP", "Your own pair"} <= set(names)
 
 
+@pytest.mark.long
 def test_sums_in_a_large_unit_have_the_same_answer() -> None:
     amounts, unit = 1.0 + np.arange(SHOP.pairs.user_codes.size) % 2, 100.0
     # 1 and 2; in the large unit 0.01 and 0.02.

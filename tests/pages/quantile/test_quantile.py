@@ -307,7 +307,7 @@ def test_the_bound_from_counts_uses_no_values():
     given = {"bound_from": BoundFrom.COUNTS, "beta": 0.2, "alpha": 0.1, "gamma": 0.1}
     answer = answer_for(**given)
     bound = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
-    best = bound.find_best(WeightKind.SMOOTH).bound
+    best = bound.find_optimum(WeightKind.SMOOTH).bound
     assert answer.numbers[0].text == format_count(best, "row")
     paper = render_plot(answer, "paper")
     x, curve_values = trace(paper, "Smooth weights")
@@ -369,7 +369,7 @@ def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_v
 def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows(monkeypatch):
     parameters = QuantileParameters(1.0, **ENDS)
     _, few = answer_answer.sort_rows(SHOP, parameters)
-    first, exact = answer_answer.choose_first_bounds(few, (0.5,)), core.search(problem(), (0.5,))
+    first, exact = answer_answer.choose_first_bounds(few, (0.5,)), core.search_bounds(problem(), (0.5,))
     # Smooth weights draw no subsample, and on so few rows all bounds are tried at once.
     assert first.smooth_choice.bound == exact.smooth_choice.bound
     assert first.smooth_choice.rank_error == exact.smooth_choice.rank_error

@@ -199,7 +199,7 @@ def test_predictions_are_drawn_first():
     figure = chart(app, "regression_predictions")
     assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.squared_prediction_errors))
     ((x,), (y,)) = trace(figure, "Best bound")
-    at_best = caps.find_best(ErrorTarget.PREDICTIONS)
+    at_best = caps.find_best_index(ErrorTarget.PREDICTIONS)
     assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.squared_prediction_errors[at_best])))
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(error), rel=1e-4)
     fit, noise = (
@@ -525,6 +525,7 @@ def hold_searches(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
     monkeypatch.setattr(working_set, "solve", slow)
 
 
+@pytest.mark.long
 def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.MonkeyPatch):
     best = math.sqrt(working_set.solve(make_problem()[0]).variance)
     with monkeypatch.context() as patched:

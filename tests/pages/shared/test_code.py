@@ -281,6 +281,7 @@ SPENT = b"sep=;\nk\xe4ufer;amount\n" + b"".join(b"u%d;1.00%d,5\n" % (i % 60, i %
 """As Excel in Germany writes it."""
 
 
+@pytest.mark.long
 def test_a_sum_of_a_column_takes_the_file_as_it_is_also_where_totals_are_counted(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,6 +133,7 @@ def test_a_range_that_was_entered_for_one_file_is_asked_for_anew_with_the_next(p
     assert app.session_state[high] is None
 
 
+@pytest.mark.long
 def test_a_range_of_one_column_is_asked_for_anew_with_another_column_of_the_file() -> None:
     app = upload(open_app("Data"), table("amount", "minutes"), "both.csv")
     key = "your_data.upload_role_value"

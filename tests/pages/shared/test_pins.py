@@ -152,6 +152,7 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
     assert "public input: epsilon = 0.25" in figures.list_public_inputs(figures.get_answered_parameters())
 
 
+@pytest.mark.long
 def test_a_page_without_tabs_lists_its_pins_below() -> None:
     app = pin_answer(open_app("Group by"), "per_group")
     (one,) = app.session_state[keys.PINS]

@@ -51,7 +51,9 @@ JOBS = (
 )
 
 
-@pytest.mark.long_for("User-level DP-SGD", "Classifier", "Recommender", "Linear regression", "Quantile")
+@pytest.mark.long_for(
+    "User-level DP-SGD", "Classifier", "Recommender", "Linear regression", "Quantile", "Multi-task weights"
+)
 @pytest.mark.parametrize("title", [spec.title for spec in catalogue.PAGES])
 def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsilon(title):
     lines = {"link": "1", "epsilon": "1", "lines": "users; rows"} if title == "Budget plan" else {}

@@ -61,6 +61,7 @@ def test_samples_are_switched():
         assert not errors(app)
 
 
+@pytest.mark.long
 def test_the_sample_file_uploaded_is_reduced_as_a_counter_reduces_it():
     app = use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv"))
     rows = list(csv.DictReader(io.StringIO(SHOP_EVENTS.decode())))

@@ -526,6 +526,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert not data(app).is_private
 
 
+@pytest.mark.long
 def test_binned_values_are_opened_and_answer_a_mean_and_a_quantile():
     bins = ValueBins(0.0, 10.0, 5)
     arrays = [0, 0, 1], [3, 1, 4], [0.5, 12.0, 3.5], [0.25, 0.0, 0.5]
