@@ -411,6 +411,7 @@ class Reply:
 
     @cached_property
     def _has_data(self) -> bool:
+        """Return True if the call has data, and no default that stands for none."""
         question = importlib.import_module("dpcore.questions").QUESTIONS[self.call[0]]
         return not any(self.subject is default for default in question.default_data)
 

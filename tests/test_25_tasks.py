@@ -99,10 +99,10 @@ def test_05_counts_per_group():
         FILE, user="user_id", group="product", statistic="rows", epsilon=1, disclosure="public"
     )
     cells = TABLE.pivot_table(index="user_id", columns="product", aggfunc="size", fill_value=0).to_numpy()
-    groups_of_user = (cells > 0).sum(axis=1, keepdims=True)
+    num_groups_of_user = (cells > 0).sum(axis=1, keepdims=True)
 
     def error(groups, rows):
-        chance, kept = np.minimum(1, groups / groups_of_user), np.minimum(cells, rows)
+        chance, kept = np.minimum(1, groups / num_groups_of_user), np.minimum(cells, rows)
         bias, spread = (cells - chance * kept).sum(axis=0), (chance * (1 - chance) * kept**2).sum(axis=0)
         q = np.exp(-1 / (groups * rows))
         return np.sqrt((bias**2 + spread + 2 * q / (1 - q) ** 2).mean())

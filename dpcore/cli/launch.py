@@ -45,7 +45,7 @@ PORT_TAKEN_TEXT = "is not available"
 """Part of Streamlit's message about a port that is in use, before it ends."""
 
 # A proxy set for the outside world must not be asked for an address on this computer.
-_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+_url_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class StartError(Exception):
@@ -128,7 +128,7 @@ def is_answering(url: str, timeout: float = 2.0, token: str = "") -> bool:
     """Return True if a GET of the address returns status 200; the token, unless empty, goes with it as a cookie."""
     url_request = urllib.request.Request(url, headers={"Cookie": f"sweetspot-start={token}"} if token else {})
     # ValueError covers the half-sent answers of a server that is going down.
-    with contextlib.suppress(OSError, ValueError), _opener.open(url_request, timeout=timeout) as response:
+    with contextlib.suppress(OSError, ValueError), _url_opener.open(url_request, timeout=timeout) as response:
         return bool(response.status == 200)
     return False
 

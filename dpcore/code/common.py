@@ -353,9 +353,9 @@ def describe_clamped_mean(spec: ReleaseSpec) -> str:
     """Write what happens to a mean outside the range, and to a noisy number of rows below one; else empty."""
     if spec.quantity is not Quantity.MEAN:
         return ""
-    limits_phrase = "that no users can have" if spec.clamps_users else "outside the range"
+    outside_phrase = "that no users can have" if spec.clamps_users else "outside the range"
     return (AT_LEAST_ONE_SENTENCE if has_noisy_rows(spec) else CLAMPED_MEAN_SENTENCE).replace(
-        "outside the range", limits_phrase
+        "outside the range", outside_phrase
     )
 
 

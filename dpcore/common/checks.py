@@ -94,14 +94,14 @@ def is_full_disk(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-_PROJECT = Path(__file__).resolve().parents[2]
-_FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
+_PROJECT_FOLDER = Path(__file__).resolve().parents[2]
+_CODE_FOLDERS = ("dpcore", "pages", "sweet_spot", "tests")
 
 
 def _is_own_file(file_path: str) -> bool:
     """Return True if a file of code belongs to this project, not to a library."""
     # Other packages lie in the same folder where this one is installed, and so does the environment in a checkout.
-    return any(Path(file_path).is_relative_to(_PROJECT / folder_name) for folder_name in _FOLDERS)
+    return any(Path(file_path).is_relative_to(_PROJECT_FOLDER / folder_name) for folder_name in _CODE_FOLDERS)
 
 
 def describe_error(error: Exception) -> tuple[InputProblem, ...]:

@@ -119,7 +119,7 @@ DISCRETE_GAUSSIAN = "discrete Gaussian"
 _MAX_INTEGER = 2**53
 MAX_SQUARED = 10**18
 """Largest squared sensitivity of a sequence of vectors."""
-_SAFE_STEPS = 64
+_MAX_RAISED_FLOATS = 64
 
 
 def release_discrete_laplace(
@@ -164,9 +164,9 @@ def find_laplace_scale(sensitivity: int, epsilon: float) -> float:
 def _raise_scale(prove_epsilon: Callable[[float], float], least_scale: float, epsilon: float) -> float:
     """Return the first float at or above a scale at which epsilon is proved: OpenDP rounds up in the last digits.
 
-    After `_SAFE_STEPS` floats, the last one is returned without a proof.
+    After `_MAX_RAISED_FLOATS` floats, the last one is returned without a proof.
     """
-    for _ in range(_SAFE_STEPS):
+    for _ in range(_MAX_RAISED_FLOATS):
         if prove_epsilon(least_scale) <= epsilon:
             break
         least_scale = math.nextafter(least_scale, math.inf)

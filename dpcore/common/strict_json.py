@@ -352,7 +352,7 @@ def convert_certificate(certificate: Certificate | None) -> dict[str, object]:
     return {"proved_relative_gap": relative_gap, "proof": certificate.argument, **approximation_fields}
 
 
-Members = dict[str, Reader]
+ReadersByName = dict[str, Reader]
 
 
 @dataclass(frozen=True)
@@ -432,9 +432,9 @@ class Codec:
             return None
         return tuple(map(self.read, entry_nodes, entry_types))
 
-    def list_readers(self, dataclass_type: Any) -> tuple[Members, Members]:
+    def list_readers(self, dataclass_type: Any) -> tuple[ReadersByName, ReadersByName]:
         """Return (readers of required fields, readers of other fields) of a dataclass, each by field name."""
-        required_and_optional: tuple[Members, Members] = ({}, {})
+        required_and_optional: tuple[ReadersByName, ReadersByName] = ({}, {})
         for f in fields(dataclass_type):
             if f.init:
                 has_default = f.default is not MISSING or f.default_factory is not MISSING

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dpcore.common.checks import FULL_DISK_PROBLEM, InvalidInput, is_full_disk, refuse
 
-_PREFIX = "sweetspot-"
+_FOLDER_PREFIX = "sweetspot-"
 _LOCK_NAME = "in-use"
 _UNLOCKED_SECONDS = 3600.0
 """Age from which a folder without a lock goes: its process died before it could take one, or knew of none."""
@@ -69,7 +69,7 @@ def close_all() -> None:
 
 def remove_abandoned() -> None:
     """Remove the workspaces of killed processes: at once if their lock is free, after an hour if they have none."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*-*"):
         with contextlib.suppress(OSError):
             folder_status = folder.lstat()
             # Others may put anything there; only what is ours is looked at.
@@ -93,7 +93,7 @@ def _create_locked_folder() -> tuple[Path, int]:
     It tries again if another process removed the folder before it was locked.
     """
     for _ in range(_MAX_TRIES):
-        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER_PREFIX}{os.getpid()}-"))
         try:
             lock_handle = os.open(folder / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except FileNotFoundError:

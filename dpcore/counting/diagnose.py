@@ -20,7 +20,7 @@ from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck, Steps, check_stop, start_thread
-from dpcore.counting.rejects import LONG_LINE, QUOTES_REMEDY
+from dpcore.counting.rejects import LONG_LINE_MESSAGE_AND_REMEDY, QUOTES_REMEDY
 from dpcore.counting.relation import ROW_COLUMN, Relation, write_scan
 from dpcore.counting.text import mark_fields
 from dpcore.data.column_names import shorten
@@ -47,7 +47,7 @@ def describe_damage(relation: Relation) -> InputProblem:
 
 def describe_windows_1252(relation: Relation) -> str:
     """Write the note that a file is not UTF-8, and so was read as Windows-1252."""
-    return f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252{formats.IF_WRONG_TEXT}"
+    return f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252{formats.IF_LETTERS_WRONG_TEXT}"
 
 
 class TruncationCheck:
@@ -114,7 +114,7 @@ class TruncationCheck:
                 num_trailing_breaks += byte_block.count(b"\n", len(stripped_block))
                 pending_break = b"\n" if len(stripped_block) < len(byte_block) else b""
         if relation.is_text and _is_overlong(end_bytes):
-            message, remedy = LONG_LINE
+            message, remedy = LONG_LINE_MESSAGE_AND_REMEDY
             problems.add(message, f"line {num_inner_breaks + 1:,} of {shorten(relation.name)}", remedy)
 
 
@@ -377,7 +377,7 @@ def recode_file(
                 decoded_text = text_decoder.decode(byte_block, final=not byte_block)
             except UnicodeError:
                 encoding_message = f"the file looks like {encoding.upper()}, but some bytes do not fit"
-                raise refuse(encoding_message, file_location, formats.SAVE_AS_UTF_8) from None
+                raise refuse(encoding_message, file_location, formats.SAVE_AS_UTF_8_REMEDY) from None
             if separator:
                 if '"' in decoded_text and separator != " +":
                     separator_remedy = "Save it with commas between fields"

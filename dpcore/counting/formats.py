@@ -266,8 +266,8 @@ _FORMAT_NAMES_BY_MAGIC = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook or another Office document",
 }
 SAVE_AS_CSV_REMEDY = "Save it as CSV (UTF-8) and choose that file"
-SAVE_AS_UTF_8 = "It may be cut off or damaged; save it as UTF-8"
-IF_WRONG_TEXT = "; if letters look wrong, save it as UTF-8."
+SAVE_AS_UTF_8_REMEDY = "It may be cut off or damaged; save it as UTF-8"
+IF_LETTERS_WRONG_TEXT = "; if letters look wrong, save it as UTF-8."
 
 
 def is_blank(start_bytes: bytes) -> bool:
@@ -323,7 +323,7 @@ def decode(file_bytes: bytes) -> tuple[str, str, list[str]]:
     except UnicodeDecodeError as error:
         if not encoding.startswith("utf-8"):
             message = f"the file looks like {encoding.upper()}, but byte {error.start + 1:,} does not fit"
-            raise refuse(message, remedy=SAVE_AS_UTF_8) from None
+            raise refuse(message, remedy=SAVE_AS_UTF_8_REMEDY) from None
         line_number = file_bytes.count(b"\n", 0, error.start) + 1
         encoding, encoding_name = "cp1252", "Windows-1252"
         try:
@@ -332,7 +332,7 @@ def decode(file_bytes: bytes) -> tuple[str, str, list[str]]:
             encoding, encoding_name = "latin-1", "Latin-1"
             decoded_text = file_bytes.decode(encoding)
         note = f"The file is not UTF-8 (first on line {line_number:,}), so it was read as {encoding_name}"
-        decoding_notes.append(note + IF_WRONG_TEXT)
+        decoding_notes.append(note + IF_LETTERS_WRONG_TEXT)
     decoded_text = decoded_text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     decoded_text = decoded_text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
     text_start = decoded_text[:65536]

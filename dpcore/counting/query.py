@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 BINS_PER_DECADE = 1_000
 """Number of bins per decade of totals: totals in one bin differ by at most 0.24 %, and each bin keeps its mean."""
-_NO_NUMBER = 1.5e308
-_TOO_LARGE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit integer in every engine
+_NO_NUMBER_VALUE = 1.5e308
+_TOO_LARGE_SIZE = 4_000_000_000_000  # above `MAX_SIZE`, and still a 64-bit integer in every engine
 USER_PREFIX = "who_"
-TASK = "task"
+TASK_COLUMN = "task"
 MARK_PREFIX = "mark_"
 UNIT_ROUNDING = 1.0 - 1e-12
 """Factor that removes rounding errors of a sum before it is rounded up: 0.1 + 0.2 + 2.7 counts as 3."""
@@ -91,7 +91,7 @@ def select_events(
     columns_by_name |= {column: table[column] for column in further_columns}
     stripped_groups = [_null_blanks(table[column], has_nan, strip_cells) for column in roles.groups]
     for group_index, group_expression in enumerate(_blank_all_or_none(stripped_groups)):
-        columns_by_name[f"{TASK}_{group_index}" if group_index else TASK] = group_expression
+        columns_by_name[f"{TASK_COLUMN}_{group_index}" if group_index else TASK_COLUMN] = group_expression
     if roles.value is not None and value_expression is None:
         values = table[roles.value]
         value_expression = (
@@ -116,7 +116,9 @@ def replace_non_numbers(number_column: Value, has_nan: bool) -> Value:
     """
     float_column = number_column.cast("float64")
     too_low_mask = float_column < -MAX_NUMBER
-    return (float_column.isnan() | too_low_mask if has_nan else too_low_mask).ifelse(_NO_NUMBER, float_column)
+    return (float_column.isnan() | too_low_mask if has_nan else too_low_mask).ifelse(
+        _NO_NUMBER_VALUE, float_column
+    )
 
 
 def _null_blanks(key_column: Value, has_nan: bool, strip_cells: Callable[[Value], Value]) -> Value:
@@ -137,7 +139,9 @@ def list_user_columns(rows: Table) -> tuple[str, ...]:
 
 def list_task_columns(rows: Table) -> tuple[str, ...]:
     """Return the columns of `select_events` that name a task."""
-    return tuple(column for column in rows.columns if column == TASK or column.startswith(f"{TASK}_"))
+    return tuple(
+        column for column in rows.columns if column == TASK_COLUMN or column.startswith(f"{TASK_COLUMN}_")
+    )
 
 
 def list_text_columns(rows: Table) -> tuple[str, ...]:
@@ -196,7 +200,7 @@ def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = 
     }
     if is_integer:
         # Ibis converts a floor to a 64-bit integer, so the value is limited first.
-        limited_values = find_functions(rows).least(values, float(_TOO_LARGE))
+        limited_values = find_functions(rows).least(values, float(_TOO_LARGE_SIZE))
         masks_by_kind["broken"] = finite_mask & (values >= 0) & (limited_values != limited_values.floor())
         masks_by_kind["large"] = finite_mask & (values > MAX_SIZE)
         masks_by_kind["zero"] = counted_mask & (values == 0)
@@ -245,7 +249,7 @@ def count_per_user(rows: Table, contribution: Contribution) -> Table:
         return rows.group_by(*user_columns).aggregate(size=rows.count().cast("int64"))
     totals_table, functions = sum_per_user(rows), find_functions(rows)
     # Rows that name no user form a group, too, with any values: text becomes a number below all others.
-    limited_totals = functions.greatest(functions.least(totals_table["total"], float(_TOO_LARGE)), 0.0)
+    limited_totals = functions.greatest(functions.least(totals_table["total"], float(_TOO_LARGE_SIZE)), 0.0)
     # Integers stay unchanged: removing a rounding error would reduce 1e12 by one.
     rounded_totals = (limited_totals * UNIT_ROUNDING).ceil().cast("int64")
     whole_mask = limited_totals == limited_totals.floor()
@@ -280,7 +284,7 @@ def bin_totals(rows: Table) -> Table:
     """
     totals_table = sum_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
-    log10_totals = find_functions(rows).least(totals_table["total"], _NO_NUMBER).nullif(0.0).log10()
+    log10_totals = find_functions(rows).least(totals_table["total"], _NO_NUMBER_VALUE).nullif(0.0).log10()
     binned_totals = totals_table.mutate(bin=(log10_totals * BINS_PER_DECADE).round().cast("int64"))
     return binned_totals.group_by("bin").aggregate(
         users=binned_totals.count().cast("int64"), mean=binned_totals["total"].mean().cast("float64")

@@ -21,7 +21,10 @@ from dpcore.counting.duck import Duck, check_stop
 from dpcore.counting.formats import MAX_LINE_BYTES, open_lines
 from dpcore.counting.relation import Relation, write_scan
 
-LONG_LINE = f"the line is longer than {MAX_LINE_BYTES:,} bytes", "Leave out columns of long text"
+LONG_LINE_MESSAGE_AND_REMEDY = (
+    f"the line is longer than {MAX_LINE_BYTES:,} bytes",
+    "Leave out columns of long text",
+)
 QUOTES_REMEDY = "Close every quotation mark that opens a field, and double it inside a field"
 JSON_REMEDY = 'Write one JSON object per line, such as {"user": "a", "value": 1}'
 
@@ -29,11 +32,14 @@ MAX_PLACES = 3
 """Largest number of locations that a message names for one reason."""
 SHORT_REASON = "MISSING COLUMNS"
 _LONG_QUOTATION = "LONG QUOTATION"
-_OPENED_TEXT = "a quotation mark is opened and not closed"
+_UNCLOSED_QUOTATION_TEXT = "a quotation mark is opened and not closed"
 _MESSAGES_BY_REASON = {
-    _LONG_QUOTATION: (f"{_OPENED_TEXT} within {csv.field_size_limit():,} characters", QUOTES_REMEDY),
-    "UNQUOTED VALUE": (f"{_OPENED_TEXT} at the end of its field", QUOTES_REMEDY),
-    "LINE SIZE OVER MAXIMUM": LONG_LINE,
+    _LONG_QUOTATION: (
+        f"{_UNCLOSED_QUOTATION_TEXT} within {csv.field_size_limit():,} characters",
+        QUOTES_REMEDY,
+    ),
+    "UNQUOTED VALUE": (f"{_UNCLOSED_QUOTATION_TEXT} at the end of its field", QUOTES_REMEDY),
+    "LINE SIZE OVER MAXIMUM": LONG_LINE_MESSAGE_AND_REMEDY,
     "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", QUOTES_REMEDY),
 }
 SECOND_QUOTATION_MESSAGE = "a field has a second quotation behind a closed one"

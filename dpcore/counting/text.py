@@ -23,7 +23,7 @@ from dpcore.contributions import IntArray
 from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck
 from dpcore.counting.formats import decode
-from dpcore.counting.rejects import LONG_LINE, QUOTES_REMEDY
+from dpcore.counting.rejects import LONG_LINE_MESSAGE_AND_REMEDY, QUOTES_REMEDY
 from dpcore.counting.relation import ASCII_SEPARATORS, Relation, read_cells
 from dpcore.data import column_names
 from dpcore.data.tables import BLANKS, SPACED, SPACED_PATTERN, FileKind, FileLayout, Table, drop_blank_rows
@@ -386,7 +386,7 @@ def _measure_lines(table_bytes: bytes) -> IntArray:
 
 def refuse_long_line(line_number: int) -> InvalidInput:
     """Return the error of a line that is longer than a row may be."""
-    return refuse(LONG_LINE[0], f"line {line_number:,}", LONG_LINE[1])
+    return refuse(LONG_LINE_MESSAGE_AND_REMEDY[0], f"line {line_number:,}", LONG_LINE_MESSAGE_AND_REMEDY[1])
 
 
 def _find_record_lines(

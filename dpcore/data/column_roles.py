@@ -307,7 +307,7 @@ def refuse_wrong_columns(
 
 FEW_USERS = 20
 """Below this number of users a question to the person says that they may be no people."""
-_MANY_SINGLE_SHARE = 0.95
+_MIN_SINGLE_ROW_SHARE = 0.95
 
 
 def write_user_hint(roles: Roles, table_columns: Sequence[str], histogram: ContributionHistogram) -> str:
@@ -327,5 +327,5 @@ def write_user_hint(roles: Roles, table_columns: Sequence[str], histogram: Contr
         return f"Every user has exactly one contribution: {question_text}"
     if num_users < FEW_USERS:
         return f"There are only {num_users} users: {question_text}"
-    is_mostly_single = num_single_row_users >= _MANY_SINGLE_SHARE * num_users
+    is_mostly_single = num_single_row_users >= _MIN_SINGLE_ROW_SHARE * num_users
     return f"Nearly every user has one contribution: {question_text}" if is_mostly_single else ""

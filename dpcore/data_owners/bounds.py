@@ -175,7 +175,7 @@ def bound_trivially(collaboration: Collaboration) -> FloatOrArray:
 # --- bounds as the paper prints them; those above correct them -------------------------------------------------
 
 
-def compute_printed_alone(collaboration: Collaboration) -> FloatOrArray:
+def compute_printed_bound_alone(collaboration: Collaboration) -> FloatOrArray:
     """Compute the bound of an owner alone as the table of section 3.2 prints it: c_a L (D_X + D_U)/√m.
 
     `bound_alone` has √(D_X² + D_U²) for the sum, as in appendix A.1, and is up to √2 times smaller. With the sum, a
@@ -186,7 +186,7 @@ def compute_printed_alone(collaboration: Collaboration) -> FloatOrArray:
     return lipschitz_factor * diameter_sum / np.sqrt(collaboration.records)
 
 
-def compute_printed_of_users(collaboration: Collaboration) -> FloatOrArray:
+def compute_printed_bound_of_users(collaboration: Collaboration) -> FloatOrArray:
     """Compute the bound for users as appendix A.3 prints it: L R (1/√(mn) + √((nk + ℓ) log(m/δ))/(εn)).
 
     It is for full privacy. Its denominator should be εnr, as in theorem 3.1: with one record per user it must equal

@@ -180,9 +180,9 @@ class PrivatePairProblem:
             Distinct numbers of groups k per user, ascending, shape (n,); and sums of min(a, C) over their users, shape
             (n, C).
         """
-        groups_of_user, pair_amounts, pair_weights = self._build_pair_table(any_pairs)
-        order_by_groups = np.argsort(groups_of_user, kind="stable")
-        k, first_indices = np.unique(groups_of_user[order_by_groups], return_index=True)
+        num_groups_of_user, pair_amounts, pair_weights = self._build_pair_table(any_pairs)
+        order_by_groups = np.argsort(num_groups_of_user, kind="stable")
+        k, first_indices = np.unique(num_groups_of_user[order_by_groups], return_index=True)
         pair_amounts, pair_weights = pair_amounts[order_by_groups], pair_weights[order_by_groups]
         # No sum of min(a, C) exceeds the sum of all amounts: if that fits 64 bits, all do.
         if float(np.dot(pair_amounts.astype(np.float64), pair_weights)) >= _MAX_MAGNITUDE:
@@ -215,9 +215,9 @@ class PrivatePairProblem:
         Amounts of a sum are in units; negative ones count as 0.
         """
         if isinstance(any_pairs, PairSizes):
-            groups_of_user, pair_counts = any_pairs.groups, any_pairs.pairs
+            num_groups_of_user, pair_counts = any_pairs.groups, any_pairs.pairs
         else:
-            groups_of_user = np.repeat(any_pairs.groups_per_user, any_pairs.groups_per_user)
+            num_groups_of_user = np.repeat(any_pairs.groups_per_user, any_pairs.groups_per_user)
             pair_counts = np.ones(any_pairs.num_pairs, dtype=np.int64)
         whole_amounts = np.ones_like(any_pairs.rows)
         if self.parameters.statistic is Statistic.ROWS:
@@ -226,7 +226,7 @@ class PrivatePairProblem:
             # A negative amount counts as 0: one user must not decide whether a choice is possible.
             pair_sums = np.zeros(any_pairs.num_pairs) if any_pairs.sums is None else any_pairs.sums
             whole_amounts = np.rint(np.clip(pair_sums / self.unit, 0.0, float(self.largest))).astype(np.int64)
-        return groups_of_user, whole_amounts, pair_counts
+        return num_groups_of_user, whole_amounts, pair_counts
 
     def compute_distances(self, any_pairs: AnyPairs | None) -> list[int]:
         """Return the distance s of every pair in steps, the smaller the better.

@@ -94,7 +94,7 @@ class SelectionProblem:
         self.problem, self.parameters = problem, problem.parameters
         self.grouped_pairs = GroupedPairs.from_problem(problem) if grouped_pairs is None else grouped_pairs
         self.max_users_per_group = int(np.bincount(self.grouped_pairs.group_codes).max())
-        self.max_groups_per_user = int(self.grouped_pairs.groups_of_user.max())
+        self.max_groups_per_user = int(self.grouped_pairs.num_groups_of_user.max())
         self.largest_amount = float(self.grouped_pairs.amounts.max())
         self.num_evaluations = 0
         self._keep_probabilities: dict[tuple[int, int], FloatArray] = {}

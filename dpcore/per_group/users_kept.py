@@ -32,13 +32,13 @@ class GroupedPairs:
 
     Attributes:
         group_codes: Group codes, ascending, shape (num_pairs,).
-        groups_of_user: Number of groups of each pair's user, likewise.
+        num_groups_of_user: Number of groups of each pair's user, likewise.
         amounts: Amount of each pair, likewise.
         num_entries: Number of entries of arrays by group.
     """
 
     group_codes: IntArray
-    groups_of_user: IntArray
+    num_groups_of_user: IntArray
     amounts: FloatArray
     num_entries: int
 
@@ -46,11 +46,11 @@ class GroupedPairs:
     def from_problem(cls, problem: PerGroupProblem) -> GroupedPairs:
         """Sort the pairs of a problem."""
         order_by_group = np.argsort(problem.pairs.group_codes, kind="stable")
-        groups_of_user = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)[
+        num_groups_of_user = np.repeat(problem.pairs.groups_per_user, problem.pairs.groups_per_user)[
             order_by_group
         ]
         group_codes, amounts = problem.pairs.group_codes[order_by_group], problem.amounts[order_by_group]
-        return cls(group_codes, groups_of_user, amounts, problem.pairs.num_entries)
+        return cls(group_codes, num_groups_of_user, amounts, problem.pairs.num_entries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def compute_kept_moments(
         One entry per rule; ``kept_squares`` is 0 if no ``max_amount`` is given.
     """
     rule_tables = np.atleast_2d(np.asarray(rule_tables, dtype=np.float64))
-    num_entries, surely_kept_mask = grouped_pairs.num_entries, grouped_pairs.groups_of_user <= max_groups
+    num_entries, surely_kept_mask = grouped_pairs.num_entries, grouped_pairs.num_groups_of_user <= max_groups
     clipped_amounts = None if max_amount is None else np.minimum(grouped_pairs.amounts, max_amount)
     has_equal_amounts = clipped_amounts is not None and bool(np.ptp(clipped_amounts) == 0.0)
     certain_users, uncertain_users = (
@@ -104,7 +104,7 @@ def compute_kept_moments(
         )
         certain_excesses = certain_sums - true_totals
     group_starts = np.cumsum(uncertain_users) - uncertain_users
-    sample_probabilities = max_groups / grouped_pairs.groups_of_user[~surely_kept_mask]
+    sample_probabilities = max_groups / grouped_pairs.num_groups_of_user[~surely_kept_mask]
     random_amounts = (
         None if clipped_amounts is None or has_equal_amounts else clipped_amounts[~surely_kept_mask]
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.browser import enter, press, settle, stop_button
@@ -92,6 +93,7 @@ def a_large_file_by_path_shows_progress_and_stops(page: Page, tmp_path: Path) ->
     assert path.exists()
 
 
+@pytest.mark.long
 def test_files_are_refused_counted_put_together_and_stopped(page: Page, app_url: str, tmp_path: Path) -> None:
     page.goto(f"{app_url}/your-data")
     settle(page)

@@ -122,7 +122,8 @@ def short_axes_are_drawn(page: Page, light: int, heavy: int) -> None:
     page.wait_for_selector(".st-key-mean_weights .scatterlayer .trace", state="attached")
 
 
-@pytest.mark.parametrize("server_url", ["app_url", pytest.param("plain_url", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("server_url", ["app_url", "plain_url"])
 def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     page: Page, server_url: str, new_window: Page, request: pytest.FixtureRequest
 ) -> None:

@@ -40,8 +40,8 @@ CLAUSE_BY_REGIME = {
     Regime.JOINT_ONLY: "joining pays with joint privacy and not with full privacy",
     Regime.FULL_TOO: "joining pays with joint and with full privacy",
 }
-CURVE_POINTS = 160
-FILE_STRIDE = 4
+NUM_CURVE_POINTS = 160
+MAP_FILE_STRIDE = 4
 
 
 def _make_axis(map_axis: MapAxis) -> Axis:
@@ -54,8 +54,8 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     regime_map = solution.regime_map
     x, y = regime_map.x_values, regime_map.y_values
     joint_gains, full_gains = regime_map.joint_gains, regime_map.full_gains
-    file_slices = (slice(None, None, FILE_STRIDE),) * 2
-    file_x_values, file_y_values = np.meshgrid(x[::FILE_STRIDE], y[::FILE_STRIDE])
+    file_slices = (slice(None, None, MAP_FILE_STRIDE),) * 2
+    file_x_values, file_y_values = np.meshgrid(x[::MAP_FILE_STRIDE], y[::MAP_FILE_STRIDE])
     file_columns: dict[str, npt.ArrayLike] = {
         regime_map.x_axis.value: file_x_values.ravel(),
         regime_map.y_axis.value: file_y_values.ravel(),
@@ -114,7 +114,7 @@ def _mark_person(solution: OwnersSolution) -> Mark:
 
 def plot_bounds(solution: OwnersSolution) -> Plot:
     """Plot the bound of every setting over the number of owners."""
-    spaced_numbers = np.geomspace(*RANGE_BY_AXIS[MapAxis.OWNERS], CURVE_POINTS)
+    spaced_numbers = np.geomspace(*RANGE_BY_AXIS[MapAxis.OWNERS], NUM_CURVE_POINTS)
     owner_numbers = np.unique(np.r_[spaced_numbers, solution.collaboration.owners])
     scaled_collaboration = solution.collaboration.replace(owners=owner_numbers)
     alone_bounds, no_privacy_bounds, joint_bounds, full_bounds = (
@@ -149,7 +149,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     histogram, cap_choice = dataset.histogram, solution.cap_choice
     largest_size = max(float(histogram.max_size), 2.0)
     marked_caps = [] if cap_choice is None else [float(cap_choice.cap)]
-    spaced_caps = np.rint(build_log_grid(1.0, largest_size, CURVE_POINTS, extra_points=marked_caps))
+    spaced_caps = np.rint(build_log_grid(1.0, largest_size, NUM_CURVE_POINTS, extra_points=marked_caps))
     caps = np.unique(np.clip(spaced_caps, 1, largest_size))
     collaboration = solution.parameters.build_collaboration()
     sampling_parts, privacy_parts = regimes.split_bound(histogram, caps, collaboration)

@@ -262,13 +262,18 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     compute_alone, compute_without_privacy, compute_joint, compute_full = BOUND_FUNCTION_BY_SETTING.values()
     collaboration, protects_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
     table_rows: list[tuple[str, ComputeBound, ComputeBound | None, str]] = [
-        ("Alone", compute_alone, bounds.compute_printed_alone, "§3.2 prints D_X + D_U for the root of A.1"),
+        (
+            "Alone",
+            compute_alone,
+            bounds.compute_printed_bound_alone,
+            "§3.2 prints D_X + D_U for the root of A.1",
+        ),
         ("Together, no privacy", compute_without_privacy, None, "A.2"),
         ("Together, joint privacy", compute_joint, None, "theorem 3.1; privacy proof incomplete"),
         (
             "Together, full privacy",
             compute_full,
-            None if protects_record else bounds.compute_printed_of_users,
+            None if protects_record else bounds.compute_printed_bound_of_users,
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
         ("Joint privacy, smooth loss", bounds.bound_smooth_joint, None, "theorem B.1, logs left out"),

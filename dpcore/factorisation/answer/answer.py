@@ -32,7 +32,7 @@ from dpcore.factorisation.study import (
 )
 
 NUM_NEIGHBOURS = 6
-NOT_TRAINED = "No model is trained for these settings yet. Press *Train* above."
+NOT_TRAINED_SENTENCE = "No model is trained for these settings yet. Press *Train* above."
 
 
 def build_answer(
@@ -175,7 +175,7 @@ def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
 def show_popularity(answer: Answer, dataset: Dataset) -> section.Parts:
     """Yield the differences to uniform sampling by popularity; before a training, a note that there is none."""
     if answer.solution.baseline_comparison is None:
-        yield section.Note(NOT_TRAINED)
+        yield section.Note(NOT_TRAINED_SENTENCE)
         return
     measure_name = yield section.Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
     yield answer.plots[f"factorisation-buckets-{measure_name}"]()
@@ -202,7 +202,7 @@ def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
     if answer.parameters.source is RatingSource.DATA:
         names_from_data = yield section.ItemNames("item")
     if baseline_comparison is None:
-        yield section.Note(NOT_TRAINED)
+        yield section.Note(NOT_TRAINED_SENTENCE)
         return
     result: StudyResult = baseline_comparison.result
     if not result.first_seed_models:

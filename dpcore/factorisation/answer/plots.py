@@ -27,7 +27,7 @@ from dpcore.factorisation.study import (
     compare_neighbours,
 )
 
-LINE_BY_MODEL: dict[ModelKind, dict[str, Any]] = {
+CURVE_OPTIONS_BY_MODEL: dict[ModelKind, dict[str, Any]] = {
     ModelKind.UNIFORM: {"style": Style.ENTERED, "dash": "solid", "width": 2, "symbol": "square"},
     ModelKind.TAIL: {"style": Style.SAMPLING, "symbol": "triangle-up"},
     ModelKind.ADAPTIVE: {"style": Style.CAP, "symbol": "circle"},
@@ -91,7 +91,10 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     noise_curves: list[Item] = []
     for shares_of_scheme in solution.budget_shares:
         scheme, bucket_shares = shares_of_scheme.scheme, shares_of_scheme.bucket_shares
-        scheme_name, style_options = words.NAME_BY_SCHEME[scheme], LINE_BY_MODEL[ModelKind[scheme.name]]
+        scheme_name, style_options = (
+            words.NAME_BY_SCHEME[scheme],
+            CURVE_OPTIONS_BY_MODEL[ModelKind[scheme.name]],
+        )
         file_columns[f"share_{scheme.value}"] = bucket_shares
         file_columns[f"noise_over_signal_{scheme.value}"] = shares_of_scheme.noise_to_signal
         share_bars.append(Bars(scheme_name, labels, bucket_shares, style_options["style"], opacity=0.8))
@@ -139,7 +142,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     file_columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     plot_items: list[Item] = []
     for model_kind in result.study.model_kinds:
-        summary, options = result.summarise(model_kind), LINE_BY_MODEL[model_kind]
+        summary, options = result.summarise(model_kind), CURVE_OPTIONS_BY_MODEL[model_kind]
         column_name = model_kind.name.lower()
         means, half_widths = summary.means[:, 0], summary.half_widths[:, 0]
         if not np.isfinite(means).any():
@@ -147,7 +150,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         file_columns |= {f"{measure_name}_{column_name}": means, f"half_interval_{column_name}": half_widths}
         if model_kind.is_private:
             lows, highs = _compute_interval_ends(means, half_widths)
-            label = capitalise(words.SHORT_NAMES.get(model_kind, ""))
+            label = capitalise(words.SHORT_NAME_BY_KIND.get(model_kind, ""))
             plot_items.append(
                 Curve(
                     model_kind.value, epsilons, means, low_ends=lows, high_ends=highs, label=label, **options
@@ -161,7 +164,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         if baseline_comparison is not None and baseline_comparison.is_clear:
             best_kind = FACTORISATION if baseline_comparison.is_worth_it else result.study.baseline
             recommended_score = baseline_comparison.find_measure(best_kind)[0]
-            style = LINE_BY_MODEL[best_kind]["style"]
+            style = CURVE_OPTIONS_BY_MODEL[best_kind]["style"]
             plot_items.append(
                 Mark(
                     "Better at your ε", baseline_comparison.epsilon, recommended_score, style, label="Better"
@@ -207,7 +210,7 @@ def plot_buckets(solution: FactorisationSolution, measure_name: str) -> Plot:
         means, half_widths = summary.means[epsilon_index], summary.half_widths[epsilon_index]
         file_columns[f"difference_{kind.name.lower()}"] = means
         file_columns[f"half_interval_{kind.name.lower()}"] = half_widths
-        style, hover = LINE_BY_MODEL[kind]["style"], (("half of the interval", half_widths),)
+        style, hover = CURVE_OPTIONS_BY_MODEL[kind]["style"], (("half of the interval", half_widths),)
         lows, highs = _compute_interval_ends(means, half_widths)
         plot_items.append(
             Bars(kind.value, labels, means, style, lows, highs, opacity=0.8, hover_numbers=hover)
@@ -261,7 +264,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         largest_overlap = max(largest_overlap, float(np.nanmax(bucket_overlaps)))
         overlap_column = Column(f"overlap_{scheme.value}", bucket_overlaps)
         plot_items.append(
-            Curve(words.NAME_BY_SCHEME[scheme], labels, overlap_column, **LINE_BY_MODEL[model_kind])
+            Curve(words.NAME_BY_SCHEME[scheme], labels, overlap_column, **CURVE_OPTIONS_BY_MODEL[model_kind])
         )
     if not plot_items:
         return None

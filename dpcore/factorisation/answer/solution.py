@@ -178,7 +178,7 @@ def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> Facto
     return FactorisationSolution(parameters, ratings, disclosure, budget_shares, training_result)
 
 
-STORED_FILE = Path(__file__).with_name("stored.json")
+STORED_RESULT_PATH = Path(__file__).with_name("stored.json")
 STORED_PARAMETERS = FactorisationParameters(epsilon=1.0)
 """Settings of the stored training, at any epsilon of the page."""
 NUM_STORED_DIGITS = 6
@@ -196,7 +196,7 @@ def find_stored(parameters: FactorisationParameters) -> StudyResult | None:
 @functools.cache
 def _read_stored() -> StudyResult:
     """Read the stored training: its errors and recalls, without models and counts."""
-    runs_by_measure = json.loads(STORED_FILE.read_text(encoding="utf-8"))
+    runs_by_measure = json.loads(STORED_RESULT_PATH.read_text(encoding="utf-8"))
     rmse, recall = (np.array(runs_by_measure[measure_name]) for measure_name in ("rmse", "recall"))
     return StudyResult(STORED_PARAMETERS.study, rmse, recall, np.zeros(0, dtype=np.int64), is_finished=True)
 
@@ -205,7 +205,7 @@ def train_and_store() -> None:
     """Train on the page's default ratings, and write the file of the stored training."""
     result = run(load_ratings(STORED_PARAMETERS, None), STORED_PARAMETERS.study)
     runs_by_measure = {m: getattr(result, m).round(NUM_STORED_DIGITS).tolist() for m in ("rmse", "recall")}
-    STORED_FILE.write_text(f"{json.dumps(runs_by_measure)}\n", encoding="utf-8")
+    STORED_RESULT_PATH.write_text(f"{json.dumps(runs_by_measure)}\n", encoding="utf-8")
 
 
 def replace_noise(budget_shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:

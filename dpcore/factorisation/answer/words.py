@@ -44,8 +44,8 @@ BASELINE_BY_MEASURE = {
     "recall": ("the most popular items", "recommend the most popular items"),
 }
 """By measure: the rival, and what to do if it wins."""
-SHORT_NAMES = {FACTORISATION: "factorisation", RatingStudy.baseline: "item means"}
-FEW_SEEDS = f"Train at least {MIN_SEEDS} seeds for a clear answer."
+SHORT_NAME_BY_KIND = {FACTORISATION: "factorisation", RatingStudy.baseline: "item means"}
+FEW_SEEDS_SENTENCE = f"Train at least {MIN_SEEDS} seeds for a clear answer."
 NEAR_OPTIMAL_SHARE = 0.01
 """Relative excess of a near-optimal error."""
 
@@ -85,7 +85,7 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
         f"{baseline_comparison.gain:+.3f}".replace("-", "−"), baseline_comparison.gain_half_width, 3
     )
     factorisation_recall = baseline_comparison.factorisation_score
-    seeds_sentence = "" if baseline_comparison.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
+    seeds_sentence = "" if baseline_comparison.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS_SENTENCE}"
     return (
         f"**{write_verdict(baseline_comparison)}** Recall is {factorisation_recall:.3f} against "
         f"{factorisation_recall - baseline_comparison.gain:.3f}, a difference of {difference_text}.{seeds_sentence}"
@@ -112,7 +112,7 @@ def write_detail(solution: FactorisationSolution) -> str:
             f"ε = {format_entered(baseline_comparison.epsilon)} is the nearest trained to yours."
         )
     if baseline_comparison.num_seeds < MIN_SEEDS:
-        detail_sentences.append(FEW_SEEDS)
+        detail_sentences.append(FEW_SEEDS_SENTENCE)
     if not baseline_comparison.result.is_finished:
         detail_sentences.append("**The training is not finished.**")
     return " ".join(detail_sentences)
@@ -145,7 +145,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     best_error = float(baseline_comparison.result.summarise(ModelKind.NO_PRIVACY).means[0, 0])
     reference_numbers = [
         Number(capitalise(short_name), f"{score:.4f}", f"(without privacy {best_error:.3f})", value=score)
-        for model_kind, short_name in reversed(SHORT_NAMES.items())
+        for model_kind, short_name in reversed(SHORT_NAME_BY_KIND.items())
         if model_kind is FACTORISATION or baseline_comparison.is_worth_it
         for score in (baseline_comparison.find_measure(model_kind)[0],)
     ]
@@ -163,7 +163,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     }
     return (
         Number(
-            f"Test error (RMSE) of {SHORT_NAMES[recommended_kind]}",
+            f"Test error (RMSE) of {SHORT_NAME_BY_KIND[recommended_kind]}",
             f"{recommended_error:.4f}",
             f"on ratings of {format_entered(rating_range.lowest)} to {format_entered(rating_range.highest)}",
             value=recommended_error,
@@ -201,7 +201,9 @@ def measure_relative_error(baseline_comparison: BaselineComparison | None) -> Re
         model_error = trained.find_measure(FACTORISATION if trained.is_worth_it else RatingStudy.baseline)[0]
         return max(model_error - error_without_privacy, 0.0) / gain if gain > 0.0 else math.inf
 
-    model_name = SHORT_NAMES[FACTORISATION if baseline_comparison.is_worth_it else RatingStudy.baseline]
+    model_name = SHORT_NAME_BY_KIND[
+        FACTORISATION if baseline_comparison.is_worth_it else RatingStudy.baseline
+    ]
     cost_share, error_phrase = compute_cost_share(baseline_comparison), f"privacy costs {model_name}"
     baseline_comparisons = solving.list_baseline_comparisons(baseline_comparison.result)
     larger_comparisons = [c for c in baseline_comparisons if c.epsilon > baseline_comparison.epsilon]

@@ -171,7 +171,7 @@ def build_answer(
             words.build_numbers(mean_solution),
             None
             if parameters.own_bound is None
-            else float(mean_solution.standard_errors(parameters.own_bound)),
+            else float(mean_solution.compute_standard_errors(parameters.own_bound)),
             format_number,
         ),
         assumptions=list_assumptions(mean_solution.problem),
@@ -245,7 +245,9 @@ def _replace_by_clamped_users(
         detail=users.write_user_detail(users_solution, smooth_choice, further_sentences),
         numbers=standard.add_own_error(
             users.build_user_numbers(users_solution, error_number_key, dataset.histogram.num_users),
-            None if own_bound is None else float(users_solution.standard_errors([float(own_bound)])[0]),
+            None
+            if own_bound is None
+            else float(users_solution.compute_standard_errors([float(own_bound)])[0]),
             format_number,
         ),
         assumptions=(*list_assumptions(users_solution.problem, Clamp.USERS), *model_assumptions),

@@ -77,7 +77,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     smooth_mark = Mark("Best smooth weights", threshold, smooth_error, Style.ENTERED, "circle")
     marks = [Mark("Best bound", cap, cap_error, Style.CAP), smooth_mark]
     if own_bound is not None:
-        own_error = float(solution.standard_errors(own_bound))
+        own_error = float(solution.compute_standard_errors(own_bound))
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
     all_total_errors = [errors for name, errors in columns.items() if name.endswith("_standard_error")]
     all_errors = np.concatenate([errors for name, errors in columns.items() if name != "bound"])

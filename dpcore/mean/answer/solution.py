@@ -154,7 +154,7 @@ class MeanSolution:
         """Return the root mean square error of the best smooth weights, in the values' unit."""
         return math.sqrt(float(self.smooth_error.squared_error))
 
-    def standard_errors(self, caps: npt.ArrayLike) -> FloatArray:
+    def compute_standard_errors(self, caps: npt.ArrayLike) -> FloatArray:
         """Return the root mean square errors at caps, in the values' unit, of the shape of ``caps``."""
         return np.sqrt(measure_caps(self.problem, caps).squared_error)
 
@@ -246,7 +246,7 @@ def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
         library_program, std_factor = Program.PYTHON, LARGEST_STD_RATIO_OF_NOISES
     noise_variance_factor = problem.relative_noise / float(problem.noise.compute_variance(1.0))
 
-    def noise_deviation(epsilon: float) -> float:
+    def compute_noise_deviation(epsilon: float) -> float:
         """Return the standard deviation of the noise at one epsilon if one user holds all the weight."""
         num_aggregates = problem.num_aggregates
         noise = find_noise(
@@ -257,8 +257,10 @@ def choose_error_limits(problem: mean.MeanProblem) -> tuple[float, float]:
     # Lowest without sampling error: every user weighs the same, and noise is the whole error, or half of its square if
     # the mean is an end of its range. Highest if all rows are kept and values have the largest variance, B^2 / 4:
     # claim 2.
-    largest_noise = noise_deviation(EPSILON_RANGE[0]) * std_factor * histogram.max_size / histogram.num_rows
-    least_error = noise_deviation(EPSILON_RANGE[1]) / histogram.num_users
+    largest_noise = (
+        compute_noise_deviation(EPSILON_RANGE[0]) * std_factor * histogram.max_size / histogram.num_rows
+    )
+    least_error = compute_noise_deviation(EPSILON_RANGE[1]) / histogram.num_users
     if find_mean(problem) is not None:
         least_error *= math.sqrt(0.5)
     return least_error, math.hypot(problem.value_bound / 2.0 / math.sqrt(histogram.num_rows), largest_noise)

@@ -186,11 +186,14 @@ def build_user_facts(
     """Build the facts behind the answer; those on users, noise and counts are the same as of clamped rows."""
     user_deviations, threshold = solution.user_deviations, solution.threshold
     half_and_double_text = standard.compare_half_and_double(
-        threshold, solution.standard_errors, format_number, is_integer=False
+        threshold, solution.compute_standard_errors, format_number, is_integer=False
     )
     facts = {"Half or double": half_and_double_text}
     if own_bound is not None:
-        own_and_best_errors = float(solution.standard_errors([float(own_bound)])[0]), solution.standard_error
+        own_and_best_errors = (
+            float(solution.compute_standard_errors([float(own_bound)])[0]),
+            solution.standard_error,
+        )
         own_bound_sentence = standard.compare_own_bound("error", *own_and_best_errors, format_number)
         facts[f"Your own bound, {format_count(own_bound, 'row')}"] = own_bound_sentence
     if user_deviations is not None:

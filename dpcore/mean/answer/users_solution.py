@@ -56,7 +56,7 @@ class UsersSolution:
         """Return the root mean square error at h, in the values' unit."""
         return math.sqrt(float(self.mean_error.squared_error))
 
-    def standard_errors(self, bounds: npt.ArrayLike) -> FloatArray:
+    def compute_standard_errors(self, bounds: npt.ArrayLike) -> FloatArray:
         """Return the root mean square error at each bound."""
         return np.sqrt(self.compute_error(bounds).squared_error)
 

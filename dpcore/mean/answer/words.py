@@ -281,7 +281,7 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     num_affected = histogram.count_users_above(cap)
     affected_users_text = standard.describe_affected(num_affected, histogram.num_users, lost_share_of_rows)
     holds_phrase = choose_word(num_affected, "This user holds", "These users hold")
-    compute_errors = solution.standard_errors
+    compute_errors = solution.compute_standard_errors
     texts_by_heading = {
         "Half or double": standard.compare_half_and_double(cap, compute_errors, format_number, error_name),
         "Who is affected by the bound": f"{affected_users_text} {holds_phrase} "

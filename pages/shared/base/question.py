@@ -278,6 +278,7 @@ class Question:
 
     @functools.cached_property
     def _session_keys(self) -> dict[str, str]:
+        """Return the session key of each entry by its name."""
         entry_names = *self.fields, *self.origins_by_entry, "against_job"
         return _SessionKeys({entry_name: f"{self.name}.{entry_name}" for entry_name in entry_names})
 

@@ -204,6 +204,7 @@ def draw_choice(label: str, text_by_option: Mapping[Any, str], widget_key: str, 
 
 
 def _build_common_options(widget_key: str, help_text: str) -> dict[str, Any]:
+    """Return the keyword arguments that all widgets take: key, help, and that the value lasts for the session."""
     return {"key": widget_key, "persist_state": "session", "help": help_text or None}
 
 

@@ -61,7 +61,12 @@ def test_the_app_counts_yes_as_1_and_no_as_0(spelling: str, small_bytes: int, em
     assert sorted(dataset.values.values) == sorted(map(float, TRUTHS))
 
 
-@pytest.mark.thinned
+@pytest.mark.long_but(
+    "Program.OPENDP-Disclosure.PRIVATE-words",
+    "Program.OPENDP-Disclosure.PUBLIC-Arrow",
+    "Program.PYTHON-Disclosure.PRIVATE-Arrow with a blank",
+    "Program.PYTHON-Disclosure.PUBLIC-JSON",
+)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("disclosure", [Disclosure.PUBLIC, Disclosure.PRIVATE])
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])

@@ -20,8 +20,8 @@ from dpcore.data_owners.bounds import (
     bound_together,
     bound_trivially,
     bound_without_privacy,
-    compute_printed_alone,
-    compute_printed_of_users,
+    compute_printed_bound_alone,
+    compute_printed_bound_of_users,
     compute_printed_saving,
     compute_saving,
 )
@@ -133,7 +133,7 @@ def test_collapses_to_simpler_settings() -> None:
         rtol=1e-7,
     )
     many = np.asarray(draws.records) >= 100.0
-    printed = compute_printed_of_users(records) - none
+    printed = compute_printed_bound_of_users(records) - none
     assert np.all(printed[many] > 99.0 * (bound_together(records, ProtectedPart.FULL) - none)[many])
     assert np.all(
         np.isinf(bounds.find_epsilon_star(draws.replace(shared_diameter=0.0), ProtectedPart.JOINT))
@@ -143,7 +143,7 @@ def test_collapses_to_simpler_settings() -> None:
 
 def test_with_the_printed_sum_one_owner_would_gain_from_joining_itself() -> None:
     single = ISSUE.replace(owners=1.0, personal_diameter=1.0)
-    assert float(compute_printed_alone(single) / bound_without_privacy(single)) == pytest.approx(
+    assert float(compute_printed_bound_alone(single) / bound_without_privacy(single)) == pytest.approx(
         math.sqrt(2.0)
     )
     assert float(bound_alone(single) / bound_without_privacy(single)) == pytest.approx(1.0)

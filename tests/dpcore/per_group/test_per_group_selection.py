@@ -177,7 +177,7 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
             for group, rule in product(range(pairs.num_groups), range(3)):
                 own = grouped.group_codes == group
                 chance, square = by_recursion(
-                    grouped.groups_of_user[own],
+                    grouped.num_groups_of_user[own],
                     np.minimum(grouped.amounts[own], linf),
                     l0,
                     tables[rule],
