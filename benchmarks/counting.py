@@ -33,7 +33,7 @@ PROGRAMS = {
 from dpcore import counting
 from dpcore.common.privacy import Disclosure
 from dpcore.data.column_roles import Roles, TableKind
-import duckdb, fsspec, pyarrow.pandas_compat, pyarrow.parquet, ibis.backends.sql.compilers.duckdb
+import duckdb, fsspec, pyarrow.pandas_compat, pyarrow.parquet
 began = time.perf_counter()
 source = counting.open_files([path])
 roles = Roles(TableKind.EVENTS, user="user_id")

@@ -371,6 +371,33 @@ print(sorted({{'streamlit', 'plotly'}} & set(sys.modules)))
     assert done.stdout.split() == ["[]", "[]"], done.stderr
 
 
+def test_the_first_answer_on_a_file_waits_for_no_library_that_it_does_not_use() -> None:
+    # Ibis with its SQL dialects alone took as long as all the rest.
+    code = """
+import sys
+import dpcore as ss
+columns = {'user': 'user_id', 'value': 'amount'}
+ss.mean_bound('sample_data/shop_events.csv', **columns, epsilon=1, lower=0, upper=200)
+ss.group_bounds('sample_data/shop_events.csv', **columns, group='product', epsilon=1)
+print(sorted({name.partition('.')[0] for name in sys.modules}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600)
+    loaded = set(ast.literal_eval(done.stdout or "[]"))
+    assert {"duckdb", "numpy"} <= loaded, done.stderr
+    unused = {
+        "ibis",
+        "sqlglot",
+        "jinja2",
+        "opendp",
+        "dp_accounting",
+        "polars",
+        "sklearn",
+        "openpyxl",
+        "cvxpy",
+    }
+    assert loaded & (unused | {"streamlit", "plotly", "matplotlib"}) == set()
+
+
 def test_the_first_figure_does_not_wait_for_pandas() -> None:
     # It takes 0.2 s to load; what Start draws is read and drawn without it.
     names = [

@@ -15,9 +15,7 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import jinja2
+from typing import TYPE_CHECKING, Any
 
 from dpcore.code.release_spec import (
     GROUP_QUANTITIES,
@@ -34,6 +32,9 @@ from dpcore.common.version import VERSION
 from dpcore.data.bin_edges import are_dates
 from dpcore.data.row_filter import fold_text, list_compared_columns
 from dpcore.data.tables import SPACED, SPACED_PATTERN, FileKind
+
+if TYPE_CHECKING:
+    import jinja2
 
 LINE_WIDTH = 92
 MAX_LENGTH = 2_000
@@ -400,6 +401,8 @@ def _build_environment(folder: Path) -> jinja2.Environment:
 
     It refuses missing values and writes numbers with all digits.
     """
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         autoescape=False,  # Programs are not HTML; external names pass through the filters below.

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
 
 from dpcore.common.checks import FULL_DISK_PROBLEM, InvalidInput, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.counting import diagnose, relation
 from dpcore.counting.duck import Duck, Steps, StoppedError, release_memory
+from dpcore.counting.duck_tables import ColumnType
 from dpcore.counting.facets import Facets
 from dpcore.counting.relation import Relation
 from dpcore.data.column_roles import Roles, TableKind
@@ -78,7 +78,7 @@ class FileAttempts(ABC):
         self.decimal_marks: dict[str, str] = {}
         self.encodings_by_index: dict[int, str] = {}
         self.has_repeated_sizes = False
-        self._types_by_column: Mapping[str, Any] = {}
+        self._types_by_column: Mapping[str, ColumnType] = {}
         self._has_blanks = True
         self._open_duck: Duck | None = None
         # 32 MB where 1 GB may be used, which is the fastest.

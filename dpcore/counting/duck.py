@@ -6,7 +6,6 @@ import atexit
 import copy
 import ctypes
 import functools
-import re
 import sys
 import threading
 import weakref
@@ -22,23 +21,23 @@ import numpy.typing as npt
 
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.common.wording import format_count
-from dpcore.counting import query
+from dpcore.counting.duck_tables import (
+    DECIMAL_PATTERN,
+    FLOAT_TYPES,
+    DuckTable,
+    quote_identifier,
+    quote_literal,
+)
 from dpcore.counting.formats import MEMORY_SCHEME, File, build_memory_file_system
 from dpcore.data.column_names import split_words
 
 if TYPE_CHECKING:
     import duckdb
-    from ibis.expr.types import Table
 
 Columns = Mapping[str, npt.NDArray[Any]]
 """The columns of a result, nulls as NaN."""
 MEMORY_LIMIT = 1_000_000_000
 """Bytes that DuckDB may use by default; the rest goes to the temporary folder."""
-FLOAT_TYPES = ("DOUBLE", "FLOAT")
-_SIGNED_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-INTEGER_TYPES = (*_SIGNED_TYPES, *(f"U{size}" for size in _SIGNED_TYPES))
-"""DuckDB's integer types; any two of them have a common type that represents both exactly."""
-_DECIMAL_PATTERN = re.compile(r"DECIMAL\([0-9]+,[0-9]+\)")
 _POLL_SECONDS = 0.05
 _END_SECONDS = 3.0
 _threads_by_duck: weakref.WeakKeyDictionary[Duck, threading.Thread] = weakref.WeakKeyDictionary()
@@ -93,16 +92,6 @@ def start_thread(function: Callable[[], Any]) -> Future[Any]:
     return future
 
 
-def quote_literal(literal_text: str) -> str:
-    """Return the text as an SQL literal in quotation marks."""
-    return "'" + literal_text.replace("'", "''") + "'"
-
-
-def quote_identifier(column_name: str) -> str:
-    """Return a column name as an SQL identifier."""
-    return '"' + column_name.replace('"', '""') + '"'
-
-
 def write_part_condition(key_cells_sql: str, part_index: int, num_parts: int) -> str:
     """Return the SQL condition of one of several parts of the rows; rows with equal key cells are in one part."""
     return f"hash({key_cells_sql}) % {num_parts} = {part_index}" if num_parts > 1 else "true"
@@ -119,7 +108,7 @@ def write_text_sql(column_sql: str, column_type: str, text_sql: str = "") -> str
         text_sql: SQL of the column as text; empty for a cast.
     """
     text_sql = text_sql or f"{column_sql}::VARCHAR"
-    if _DECIMAL_PATTERN.fullmatch(column_type) and not column_type.endswith(",0)"):
+    if DECIMAL_PATTERN.fullmatch(column_type) and not column_type.endswith(",0)"):
         return f"rtrim(rtrim({text_sql}, '0'), '.')"
     if column_type not in FLOAT_TYPES:
         return text_sql
@@ -144,17 +133,6 @@ def _open_in_memory() -> duckdb.DuckDBPyConnection:
     connection.execute("SET enable_external_access = false")
     atexit.register(connection.close)
     return connection
-
-
-@functools.lru_cache(maxsize=500)
-def _compile_operation(ibis_operation: Any) -> str:
-    """Return an Ibis operation as DuckDB's SQL, cached."""
-    return query.to_sql(ibis_operation.to_expr(), "duckdb")
-
-
-def compile_sql(table_expression: Table) -> str:
-    """Return an Ibis expression as DuckDB's SQL; the result is cached."""
-    return _compile_operation(table_expression.op())
 
 
 # Without the first two settings DuckDB would fetch extensions from its servers. The time of the disabled optimizer
@@ -248,26 +226,26 @@ class Duck:
         self.connection.close()
         _threads_by_duck.pop(self, None)
 
-    def get_table(self, table_name: str) -> Table:
-        """Return the DuckDB table or view of this name as an unbound Ibis table with its columns."""
-        import ibis
-
+    def get_table(self, table_name: str) -> DuckTable:
+        """Return the DuckDB table or view of this name with its columns."""
         type_rows = self.connection.execute(f"DESCRIBE {quote_identifier(table_name)}").fetchall()
-        types_by_column = {str(type_row[0]): _ibis_type(str(type_row[1])) for type_row in type_rows}
-        table: Table = ibis.table(types_by_column, name=table_name)
-        return table
+        return DuckTable.of_name(table_name, {str(name): str(type_) for name, type_, *_ in type_rows})
 
-    def store_table(self, table_name: str, table_expression: Table) -> Table:
-        """Store the rows of an expression in a temporary table of this name, and return that table."""
+    def store_table(self, table_name: str, rows: DuckTable) -> DuckTable:
+        """Store the rows of a query in a temporary table of this name, and return that table."""
         if self._steps is not None:
             self._steps.num_steps += 1
-        self.execute(f"CREATE TEMP TABLE {quote_identifier(table_name)} AS {compile_sql(table_expression)}")
+        self.execute(f"CREATE TEMP TABLE {quote_identifier(table_name)} AS {rows.sql}")
         return self.get_table(table_name)
 
     def create_view(
-        self, name: str, rows: Table, where_sql: str = "true", sql_by_mark: Mapping[str, str] | None = None
-    ) -> Table:
-        """Create a view of some rows, so that their SQL is compiled once (20 ms a query), and return it as a table.
+        self,
+        name: str,
+        rows: DuckTable,
+        where_sql: str = "true",
+        sql_by_mark: Mapping[str, str] | None = None,
+    ) -> DuckTable:
+        """Create a view of some rows, and return it as a table.
 
         Args:
             name: Name of the view; an earlier view of this name is replaced.
@@ -275,13 +253,10 @@ class Duck:
             where_sql: SQL condition that selects rows.
             sql_by_mark: SQL of further integer columns, by name.
         """
-        import ibis
-
         marks_sql = "".join(f", {mark_sql} AS {column}" for column, mark_sql in (sql_by_mark or {}).items())
-        view_sql = f"SELECT *{marks_sql} FROM ({compile_sql(rows)}) WHERE {where_sql}"
+        view_sql = f"SELECT *{marks_sql} FROM ({rows.sql}) WHERE {where_sql}"
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {view_sql}")
-        table: Table = ibis.table({**rows.schema(), **dict.fromkeys(sql_by_mark or {}, "int64")}, name=name)
-        return table
+        return DuckTable.of_name(name, {**rows.types_by_column, **dict.fromkeys(sql_by_mark or {}, "BIGINT")})
 
     def execute(self, statement_sql: str) -> None:
         """Run a statement whose result is not needed."""
@@ -292,9 +267,9 @@ class Duck:
         row_tuples: list[tuple[Any, ...]] = self._run_statement(query_sql, lambda result: result.fetchall())
         return row_tuples
 
-    def fetch_expression(self, table_expression: Table) -> Columns:
-        """Run an Ibis expression and return its columns as arrays by name, nulls as NaN."""
-        return self.fetch_columns(compile_sql(table_expression))
+    def fetch_table(self, table: DuckTable) -> Columns:
+        """Run the query of a table and return its columns as arrays by name, nulls as NaN."""
+        return self.fetch_columns(table.sql)
 
     def fetch_columns(self, query_sql: str) -> Columns:
         """Run a query and return its columns as arrays by name, nulls as NaN."""
@@ -350,20 +325,6 @@ def _end_queries() -> None:
     for thread in list(_threads_by_duck.values()):
         if thread is not threading.current_thread():
             thread.join(_END_SECONDS)
-
-
-def _ibis_type(duckdb_type: str) -> str:
-    """Return the Ibis type for a DuckDB type: string, float64, decimal, int64 or boolean; date for all others."""
-    if duckdb_type == "VARCHAR":
-        return "string"
-    if duckdb_type in FLOAT_TYPES:
-        return "float64"
-    if _DECIMAL_PATTERN.fullmatch(duckdb_type):
-        return "decimal"
-    if duckdb_type in INTEGER_TYPES:
-        return "int64"
-    # Of other types only the equality of cells matters, so any one of them will do.
-    return "boolean" if duckdb_type == "BOOLEAN" else "date"
 
 
 # --- spelling of users --------------------------------------------------------------------------------------

@@ -384,7 +384,6 @@ def write_sql(engine: Engine, roles: Roles, table_name: str, value_bins: ValueBi
     """
     import ibis
     import ibis.common.exceptions
-    from ibis.expr.operations import DatabaseTable, Namespace
 
     if not roles.privacy_unit:
         return ""
@@ -392,8 +391,7 @@ def write_sql(engine: Engine, roles: Roles, table_name: str, value_bins: ValueBi
     types_by_column = {column: "float64" if column == roles.value else "string" for column in needed_columns}
     types_by_column |= {} if roles.periods is None else {roles.periods.column: "timestamp"}
     types_by_column |= {f.column: "string" if f.is_of_text else "float64" for f in roles.filters}
-    # A database table, so that `query` does not cache an expression with these names.
-    rows = DatabaseTable(table_name, ibis.schema(types_by_column), None, Namespace()).to_expr()
+    rows = ibis.table(types_by_column, name=table_name)
     for has_nan in (True, False):
         try:
             events = query.select_events(rows, roles, has_nan=has_nan)

@@ -13,12 +13,13 @@ from dpcore.common.checks import refuse
 from dpcore.common.wording import format_count
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.counting import query
-from dpcore.counting.duck import Columns, Duck, compile_sql
+from dpcore.counting.duck import Columns, Duck
+from dpcore.counting.duck_tables import DuckTable
 from dpcore.data import binned_values, task_facets
 from dpcore.data.value_bins import ValueBins
 
 if TYPE_CHECKING:
-    from ibis.expr.types import Table
+    from dpcore.counting.duck_tables import Table
 
 NO_COPIES_NOTE = "Exact copies of rows were not looked for: that takes another pass, on request."
 RowPlaces = list[tuple[str, str]]
@@ -52,11 +53,11 @@ class Facets:
     task_names: tuple[str, ...] = ()
 
 
-def list_task_names(duck: Duck, codes_table: Table) -> tuple[str, ...]:
+def list_task_names(duck: Duck, codes_table: DuckTable) -> tuple[str, ...]:
     """Return the name of each task by code: its cells, each cut to `LONGEST_TASK_NAME`, with × between several."""
     max_characters, task_columns = dataset.LONGEST_TASK_NAME, query.list_task_columns(codes_table)
     cell_sqls = [f"substr(CAST({column} AS VARCHAR), 1, {max_characters})" for column in task_columns]
-    names_sql = f"SELECT {', '.join(cell_sqls)} FROM ({compile_sql(codes_table)}) ORDER BY code"
+    names_sql = f"SELECT {', '.join(cell_sqls)} FROM ({codes_table.sql}) ORDER BY code"
     return tuple(" × ".join(str(cell) for cell in name_cells) for name_cells in duck.fetch_rows(names_sql))
 
 

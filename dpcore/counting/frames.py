@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, check_provenance
-from dpcore.counting.duck import quote_identifier
+from dpcore.counting.duck_tables import quote_identifier
 from dpcore.counting.files import is_table, list_paths
 from dpcore.counting.relation import find_times, refuse_times
 from dpcore.counting.text import read_table

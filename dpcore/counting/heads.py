@@ -14,7 +14,8 @@ import numpy as np
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.workspace import Workspace
 from dpcore.counting import formats
-from dpcore.counting.duck import Duck, quote_literal
+from dpcore.counting.duck import Duck
+from dpcore.counting.duck_tables import quote_literal
 from dpcore.counting.formats import MemoryFile
 from dpcore.counting.rejects import JSON_REMEDY, QUOTES_REMEDY, refuse_bad_lines
 from dpcore.counting.relation import Relation, find_safe_path, find_times, read_cells, write_parquet_scan

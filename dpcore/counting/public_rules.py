@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from dpcore.data.row_filter import WHOLE_PATTERN, RowFilter, fold_text
 from dpcore.data.tables import BLANKS
 
 if TYPE_CHECKING:
-    from ibis.expr.types import Table, Value
+    from dpcore.counting.duck_tables import Table, Value
 
 
 def find_period(dates: Any, periods: Periods) -> Value:
@@ -25,8 +26,6 @@ def find_period(dates: Any, periods: Periods) -> Value:
 
     A date counts as it is written, or as the engine states its year, month and day.
     """
-    import ibis
-
     if dates.type().is_temporal():
         day_numbers = dates.year() * 10_000 + dates.month() * 100 + dates.day()
     else:
@@ -40,9 +39,11 @@ def find_period(dates: Any, periods: Periods) -> Value:
         unmasked_period_numbers: Any = day_numbers // divisor
         # Not 30 February, which is no day of a person that the price knows.
         inside_mask &= unmasked_period_numbers.isin([edge_day // divisor for edge_day in edge_days[:-1]])
-    else:  # The expression of the day stands in the SQL twice for every period.
-        unmasked_period_numbers = day_numbers.bucket(edge_days, closed="left", close_extreme=False)
-    return inside_mask.ifelse(unmasked_period_numbers.cast("int64"), ibis.null("int64"))
+    else:  # The number of edges up to the day, after the first one.
+        edge_counts = [(day_numbers >= edge_day).ifelse(1, 0) for edge_day in edge_days[:-1]]
+        unmasked_period_numbers = functools.reduce(operator.add, edge_counts) - 1
+    period_numbers: Value = inside_mask.ifelse(unmasked_period_numbers.cast("int64"), None)
+    return period_numbers
 
 
 def count_outside(table: Table, periods: Periods) -> Table:
@@ -88,13 +89,12 @@ def write_yes_sql(cell_sql: str, yes_text: str) -> str:
 
 def compare_yes(cells: Any, yes_text: str) -> Value:
     """Return cells as 1 where they are ``yes_text`` in any case, 0 for others, and null if empty; 1.0 is 1."""
-    import ibis
-
     cell_texts = cells.cast("string").strip().nullif("").lower()
     # Without a reference to a group, which engines write differently.
     cell_texts = cell_texts.re_search(WHOLE_PATTERN).ifelse(cell_texts.replace(".0", ""), cell_texts)
-    yes_or_no_numbers: Value = (cell_texts == fold_text(yes_text)).ifelse(1.0, 0.0)
-    return cell_texts.isnull().ifelse(ibis.null("float64"), yes_or_no_numbers)
+    yes_or_no_numbers = (cell_texts == fold_text(yes_text)).ifelse(1.0, 0.0)
+    known_numbers: Value = cell_texts.isnull().ifelse(None, yes_or_no_numbers)
+    return known_numbers
 
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}

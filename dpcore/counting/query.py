@@ -1,4 +1,4 @@
-"""The group-by, written once with Ibis: the same expressions run in DuckDB, Spark, PostgreSQL ...
+"""The group-by, written once: the same functions build it for files (`duck_tables`) and any engine of Ibis.
 
 `select_events` reduces a table to user, task and value; every other function reduces that further. No query is run
 here. Column names of the results are fixed, so that one place reads the results.
@@ -13,18 +13,18 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 from dpcore.contributions import MAX_SIZE
+from dpcore.counting.duck_tables import find_functions
 from dpcore.counting.public_rules import compare_yes, filter_rows, find_period
 from dpcore.data.cell_numbers import MAX_NUMBER
 from dpcore.data.column_roles import MissingUsers, Roles
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
-    from ibis.expr.types import Table, Value
+    from dpcore.counting.duck_tables import Table, Value
 
-QueryBuilder = TypeVar("QueryBuilder", bound=Callable[..., "Table"])
 BINS_PER_DECADE = 1_000
 """Number of bins per decade of totals: totals in one bin differ by at most 0.24 %, and each bin keeps its mean."""
 _NO_NUMBER_VALUE = 1.5e308
@@ -51,40 +51,11 @@ def to_sql(table_expression: Table, sql_dialect: str) -> str:
                 node.parent = None
 
 
-def _cache_expressions(build_query: QueryBuilder) -> QueryBuilder:
-    """Return a function that builds a query with a cache for expressions over unbound tables, such as DuckDB's here.
-
-    Building one takes 5 ms, as long as DuckDB needs to run it on a small table. The columns of these tables are called
-    ``c0``, ``c1`` ..., and no argument contains another name, so that no column name outlives its session.
-    """
-
-    @functools.lru_cache(maxsize=500)
-    def build_from_operations(*arguments: Any, **options: Any) -> Any:
-        """Build the expression from operations in place of expressions; cached, as operations can be compared."""
-        expressions = [a.to_expr() if hasattr(a, "to_expr") else a for a in arguments]
-        return build_query(*expressions, **options)
-
-    @functools.wraps(build_query)
-    def build_cached(*arguments: Any, **options: Any) -> Any:
-        """Build the expression, from the cache if all its tables are unbound."""
-        from ibis.expr.operations import Node, PhysicalTable, UnboundTable
-
-        # Unlike expressions, operations with the same effect are equal.
-        operations = [a.op() if hasattr(a, "op") else a for a in arguments]
-        tables = [leaf for op in operations if isinstance(op, Node) for leaf in op.find(PhysicalTable)]
-        if all(isinstance(table, UnboundTable) for table in tables):
-            return build_from_operations(*operations, **options)
-        return build_query(*arguments, **options)
-
-    return cast(QueryBuilder, build_cached)
-
-
 def strip_text(text_column: Value) -> Value:
     """Return a text column without blanks around its cells; cells with nothing left become null."""
     return text_column.strip().nullif("")
 
 
-@_cache_expressions
 def select_events(
     table: Table,
     roles: Roles,
@@ -108,16 +79,14 @@ def select_events(
         strip_cells: Function that strips a column of text.
         further_columns: Names of further columns to keep.
     """
-    import ibis
-
     table = filter_rows(table, roles.filters)
     stripped_users = [_null_blanks(table[column], has_nan, strip_cells) for column in roles.privacy_unit]
-    user_expressions = _blank_all_or_none(stripped_users) or [ibis.row_number()]
+    user_expressions = _blank_all_or_none(stripped_users) or [find_functions(table).row_number()]
     if roles.periods is not None:
         # Only rows in a period count. Without a user they have null in all columns of the user.
         table = table.mutate(period_=find_period(table[roles.periods.column], roles.periods))
         table = table.filter(table["period_"].notnull())
-        user_expressions.append(user_expressions[0].isnull().ifelse(ibis.null("int64"), table["period_"]))
+        user_expressions.append(user_expressions[0].isnull().ifelse(None, table["period_"]))
     columns_by_name: dict[str, Any] = {f"{USER_PREFIX}{i}": user for i, user in enumerate(user_expressions)}
     columns_by_name |= {column: table[column] for column in further_columns}
     stripped_groups = [_null_blanks(table[column], has_nan, strip_cells) for column in roles.groups]
@@ -180,7 +149,6 @@ def list_text_columns(rows: Table) -> tuple[str, ...]:
     return tuple(column for column in list_user_columns(rows) if rows[column].type().is_string())
 
 
-@_cache_expressions
 def select_counted(rows: Table, missing_users: MissingUsers) -> Table:
     """Build the query for the rows that count: all if unnamed rows are one user, else only those that name a user."""
     if missing_users is MissingUsers.ONE_USER:
@@ -188,7 +156,6 @@ def select_counted(rows: Table, missing_users: MissingUsers) -> Table:
     return rows.filter(rows[list_user_columns(rows)[0]].notnull())
 
 
-@_cache_expressions
 def settle_missing(rows: Table, missing_constant: float | None) -> Table:
     """Build the query that replaces missing and unusable values by a constant, or (None) leaves out their rows."""
     usable_mask = rows["value"].between(-MAX_NUMBER, MAX_NUMBER)  # null for a missing one
@@ -197,7 +164,6 @@ def settle_missing(rows: Table, missing_constant: float | None) -> Table:
     return rows.mutate(value=usable_mask.ifelse(rows["value"], float(missing_constant)))
 
 
-@_cache_expressions
 def count_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = False) -> Table:
     """Build the query that counts all rows (``rows``) and the rows of each mask of `mask_odd_cells`, as one row.
 
@@ -217,8 +183,6 @@ def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = 
     Except for ``nobody``, only rows that count are marked. Kinds of values are ``blank``, ``not_finite``, ``text``,
     ``negative`` and, if values must be integers, ``broken`` (no integer), ``large`` and ``zero``.
     """
-    import ibis
-
     unnamed_mask: Any = rows[list_user_columns(rows)[0]].isnull()
     counted_mask = unnamed_mask | ~unnamed_mask if missing_users is MissingUsers.ONE_USER else ~unnamed_mask
     masks_by_kind: dict[str, Value] = {"nobody": unnamed_mask}
@@ -236,7 +200,7 @@ def mask_odd_cells(rows: Table, missing_users: MissingUsers, is_integer: bool = 
     }
     if is_integer:
         # Ibis converts a floor to a 64-bit integer, so the value is limited first.
-        limited_values = ibis.least(values, float(_TOO_LARGE_SIZE))
+        limited_values = find_functions(rows).least(values, float(_TOO_LARGE_SIZE))
         masks_by_kind["broken"] = finite_mask & (values >= 0) & (limited_values != limited_values.floor())
         masks_by_kind["large"] = finite_mask & (values > MAX_SIZE)
         masks_by_kind["zero"] = counted_mask & (values == 0)
@@ -266,14 +230,12 @@ def count_placeholders(rows: Table, placeholder_names: Sequence[str]) -> Table:
     return rows.aggregate(placeholders=rows[list_user_columns(rows)[0]].isin(placeholder_names).sum())
 
 
-@_cache_expressions
 def select_pairs(rows: Table) -> Table:
     """Build the query for the distinct pairs of user and task; rows without a task have none."""
     rows_with_task = rows.filter(rows["task"].notnull())
     return rows_with_task.select(*list_user_columns(rows), *list_task_columns(rows)).distinct()
 
 
-@_cache_expressions
 def count_per_user(rows: Table, contribution: Contribution) -> Table:
     """Build the query that counts contributions per user: user columns, ``size``, and ``total`` if totals are counted.
 
@@ -282,27 +244,23 @@ def count_per_user(rows: Table, contribution: Contribution) -> Table:
     user_columns = list_user_columns(rows)
     if contribution is Contribution.DISTINCT_TASKS:
         distinct_pairs = select_pairs(rows)
-        return distinct_pairs.group_by(user_columns).aggregate(size=distinct_pairs.count().cast("int64"))
+        return distinct_pairs.group_by(*user_columns).aggregate(size=distinct_pairs.count().cast("int64"))
     if contribution is Contribution.ROWS:
-        return rows.group_by(user_columns).aggregate(size=rows.count().cast("int64"))
-    totals_table = sum_per_user(rows)
-    import ibis
-
+        return rows.group_by(*user_columns).aggregate(size=rows.count().cast("int64"))
+    totals_table, functions = sum_per_user(rows), find_functions(rows)
     # Rows that name no user form a group, too, with any values: text becomes a number below all others.
-    limited_totals = ibis.greatest(ibis.least(totals_table["total"], float(_TOO_LARGE_SIZE)), 0.0)
+    limited_totals = functions.greatest(functions.least(totals_table["total"], float(_TOO_LARGE_SIZE)), 0.0)
     # Integers stay unchanged: removing a rounding error would reduce 1e12 by one.
     rounded_totals = (limited_totals * UNIT_ROUNDING).ceil().cast("int64")
     whole_mask = limited_totals == limited_totals.floor()
     return totals_table.mutate(size=whole_mask.ifelse(limited_totals.cast("int64"), rounded_totals))
 
 
-@_cache_expressions
 def sum_per_user(rows: Table) -> Table:
     """Build the query that sums the values of each user: user columns and ``total``, as float64."""
-    return rows.group_by(list_user_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
+    return rows.group_by(*list_user_columns(rows)).aggregate(total=rows["value"].sum().cast("float64"))
 
 
-@_cache_expressions
 def count_users_by_size(users_table: Table, contribution: Contribution) -> Table:
     """Build the query that counts the users of each size from `count_per_user`: (``size``, ``nobody``, ``users``).
 
@@ -319,24 +277,20 @@ def count_users_by_size(users_table: Table, contribution: Contribution) -> Table
     return flagged_users.group_by("size", "nobody").aggregate(**sum_columns)
 
 
-@_cache_expressions
 def bin_totals(rows: Table) -> Table:
     """Build the query that counts users by total in bins of equal ratio: (``bin``, ``users``, ``mean`` of the totals).
 
     Totals of 0 have a bin of their own, null.
     """
-    import ibis
-
     totals_table = sum_per_user(rows)
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
-    log10_totals = ibis.least(totals_table["total"], _NO_NUMBER_VALUE).nullif(0.0).log10()
+    log10_totals = find_functions(rows).least(totals_table["total"], _NO_NUMBER_VALUE).nullif(0.0).log10()
     binned_totals = totals_table.mutate(bin=(log10_totals * BINS_PER_DECADE).round().cast("int64"))
     return binned_totals.group_by("bin").aggregate(
         users=binned_totals.count().cast("int64"), mean=binned_totals["total"].mean().cast("float64")
     )
 
 
-@_cache_expressions
 def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> Table:
     """Build the query for the values of each user by bin: (``user``, ``rows``, ``mean``, ``standard_deviation``).
 
@@ -366,31 +320,26 @@ def bin_user_values(rows: Table, lower: float, upper: float, num_bins: int) -> T
     )
 
 
-@_cache_expressions
 def count_task_sizes(rows: Table) -> Table:
     """Build the query that counts the tasks with each number of distinct users: (``users``, ``tasks``), no names."""
     distinct_pairs = select_pairs(rows)
     count_expression = distinct_pairs.count().cast("int64")
-    tasks_table = distinct_pairs.group_by(list_task_columns(rows)).aggregate(users=count_expression)
+    tasks_table = distinct_pairs.group_by(*list_task_columns(rows)).aggregate(users=count_expression)
     return tasks_table.group_by("users").aggregate(tasks=tasks_table.count().cast("int64"))
 
 
-@_cache_expressions
 def number_cells(rows: Table, key_columns: Sequence[str], order_column: str = "") -> Table:
     """Build the query for the distinct cells of columns, each with a ``code`` from 1; null in the first has none.
 
     Codes follow the first occurrence if a column numbers the rows (``order_column``); else (empty) they are arbitrary.
     """
-    import ibis
-
-    named_rows = rows.filter(rows[key_columns[0]].notnull())
+    named_rows, row_number = rows.filter(rows[key_columns[0]].notnull()), find_functions(rows).row_number()
     if not order_column:
-        return named_rows.select(*key_columns).distinct().mutate(code=ibis.row_number() + 1)
-    cell_table = named_rows.group_by(list(key_columns)).aggregate(first=named_rows[order_column].min())
-    return cell_table.mutate(code=ibis.row_number().over(order_by=cell_table["first"]) + 1).drop("first")
+        return named_rows.select(*key_columns).distinct().mutate(code=row_number + 1)
+    cell_table = named_rows.group_by(*key_columns).aggregate(first=named_rows[order_column].min())
+    return cell_table.select(*key_columns, code=row_number.over(order_by=cell_table["first"]) + 1)
 
 
-@_cache_expressions
 def code_values(rows: Table, user_table: Table, task_table: Table | None, order_column: str = "") -> Table:
     """Build the query for ``user``, ``value`` and, if given, ``task`` and ``order`` of all rows, as codes.
 
@@ -431,10 +380,9 @@ def _compute_pair_amounts(rows: Table) -> tuple[Table, list[str]]:
             "squares": squared_values.sum().cast("float64"),
         }
     key_columns = [*list_user_columns(rows), *list_task_columns(rows)]
-    return rows_with_task.group_by(key_columns).aggregate(**sum_columns), list(sum_columns)
+    return rows_with_task.group_by(*key_columns).aggregate(**sum_columns), list(sum_columns)
 
 
-@_cache_expressions
 def compute_value_range(rows: Table) -> Table:
     """Build the query for the range of the values in rows that name a task: one row (``least``, ``largest``)."""
     rows_with_task = rows.filter(rows["task"].notnull())
@@ -442,7 +390,6 @@ def compute_value_range(rows: Table) -> Table:
     return rows_with_task.aggregate(least=values.min().cast("float64"), largest=values.max().cast("float64"))
 
 
-@_cache_expressions
 def rank_pairs(rows: Table) -> Table:
     """Build the query for the columns of `code_pairs`, with codes from ranks, for engines that store no table.
 
@@ -457,7 +404,6 @@ def rank_pairs(rows: Table) -> Table:
     return pairs.select(*pair_amount_names, user=user_ranks + 1, task=task_ranks + 1)
 
 
-@_cache_expressions
 def count_pair_sizes(rows: Table) -> Table:
     """Build the query that counts pairs by groups of their user and by rows: (``groups``, ``rows``, ``pairs``)."""
     pairs, _ = _compute_pair_amounts(rows)
@@ -465,16 +411,14 @@ def count_pair_sizes(rows: Table) -> Table:
     return sized_pairs.group_by("groups", "rows").aggregate(pairs=sized_pairs.count().cast("int64"))
 
 
-@_cache_expressions
 def count_group_totals(rows: Table) -> Table:
     """Build the query that counts groups by their rows and users: (``rows``, ``users``, ``groups``), no names."""
     pairs, _ = _compute_pair_amounts(rows)
     sum_columns = {"rows": pairs["rows"].sum().cast("int64"), "users": pairs.count().cast("int64")}
-    group_totals = pairs.group_by(list_task_columns(rows)).aggregate(**sum_columns)
+    group_totals = pairs.group_by(*list_task_columns(rows)).aggregate(**sum_columns)
     return group_totals.group_by("rows", "users").aggregate(groups=group_totals.count().cast("int64"))
 
 
-@_cache_expressions
 def code_pairs(rows: Table, user_codes_table: Table, task_codes_table: Table) -> Table:
     """Build the query for the distinct pairs, as codes of users and tasks: (``user``, ``task``, ``rows``).
 

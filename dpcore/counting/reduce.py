@@ -17,7 +17,6 @@ from dpcore.counting import query
 from dpcore.counting.duck import (
     Columns,
     Duck,
-    compile_sql,
     count_twins_sql,
     count_without_point_sql,
     note_placeholders,
@@ -33,7 +32,7 @@ from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, write_user_hint
 
 if TYPE_CHECKING:
-    from ibis.expr.types import Table
+    from dpcore.counting.duck_tables import Table
 
 MAX_SIZES = 5_000_000
 """Largest number of distinct sizes of a histogram: 16 bytes each, 80 MB."""
@@ -337,11 +336,11 @@ class Reduction:
         if not self.is_count_table:
             note_placeholders(int(histogram_columns.get("placeholders", _NO_NUMBERS).sum()), self.notes)
             any_with_point = histogram_columns.get("with_point", _NO_NUMBERS).any()
-            count_sql = count_without_point_sql(compile_sql(self.rows), user_columns[0])
+            count_sql = count_without_point_sql(self.rows.sql, user_columns[0])
             if any_with_point and self.duck.fetch_rows(count_sql)[0][0]:
                 self.notes.append(f"Some users are written like 7.0 and others like 7: {_TWO_WAYS_TEXT}")
         if histogram_columns.get("beyond_ascii", _NO_NUMBERS).any():
-            num_twins, rows_sql = 0, compile_sql(self.rows)
+            num_twins, rows_sql = 0, self.rows.sql
             for part_index in range(self.num_passes):
                 condition_sql = write_part_condition("{}", part_index, self.num_passes)
                 twins_sql = count_twins_sql(rows_sql, user_columns, text_columns, condition_sql)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +12,8 @@ from dpcore.common.wording import format_count
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, relation
 from dpcore.counting.attempts import FileAttempts
-from dpcore.counting.duck import Duck, compile_sql, quote_literal, write_part_condition
+from dpcore.counting.duck import Duck, write_part_condition
+from dpcore.counting.duck_tables import ColumnType, DuckColumn, DuckTable, quote_literal
 from dpcore.counting.facets import Facets, RowPlaces, describe_first, note_copies
 from dpcore.counting.public_rules import count_outside, filter_rows, note_outside, write_yes_sql
 from dpcore.counting.reduce import MAX_SIZES, Reduction
@@ -24,9 +24,6 @@ from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.row_filter import list_compared_columns
 from dpcore.data.tables import BLANKS, FileKind
 from dpcore.dataset import Contribution
-
-if TYPE_CHECKING:
-    from ibis.expr.types import Table, Value
 
 NO_NUMBERS_MESSAGE, OTHER_COLUMN_REMEDY = "the column does not hold numbers", "Choose another column"
 NUMBER_PREFIX = "n"
@@ -90,7 +87,7 @@ class FileReduction(FileAttempts):
         self._number_sql_by_column = sql_by_column
         source_sql = self._write_view(self._relations, has_row_numbers)
         duck.connection.execute(f"CREATE OR REPLACE TEMP VIEW source AS {source_sql}")
-        self._types_by_column = duck.get_table("source").schema()
+        self._types_by_column = duck.get_table("source").types_by_column
 
     def _write_view(self, relations: Sequence[Relation], has_row_numbers: bool) -> str:
         """Return the SQL of all rows of these files, with number columns and, if asked for, row numbers added."""
@@ -182,11 +179,11 @@ class FileReduction(FileAttempts):
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def _reduce_events(self, duck: Duck, source_table: Table, roles: Roles) -> Facets:
+    def _reduce_events(self, duck: Duck, source_table: DuckTable, roles: Roles) -> Facets:
         """Count a table of events: in one pass if only users matter and no cell needs cleaning, else after cleaning."""
         if roles.periods is not None:
             self._steps.num_steps += 1
-            outside_counts = duck.fetch_expression(count_outside(source_table, roles.periods))
+            outside_counts = duck.fetch_table(count_outside(source_table, roles.periods))
             note_outside(outside_counts, self.roles.periods or roles.periods, self.notes)
         needs_users_alone = self.roles.value is None and self.roles.task is None
         if needs_users_alone and self._num_passes == 1:
@@ -202,12 +199,12 @@ class FileReduction(FileAttempts):
         ):
             rows = duck.store_table("rows", rows)
         header_condition_sql = self._write_header_condition(rows)
-        header_sql = f"SELECT bool_or({header_condition_sql}) FROM ({compile_sql(rows)})"
+        header_sql = f"SELECT bool_or({header_condition_sql}) FROM ({rows.sql})"
         if header_condition_sql and duck.fetch_rows(header_sql)[0][0]:
             self._refuse_second_headers(duck)
         return self._build_reduction(duck, rows, roles).reduce()
 
-    def _reduce_in_one_pass(self, duck: Duck, source_table: Table, roles: Roles) -> Facets | None:
+    def _reduce_in_one_pass(self, duck: Duck, source_table: DuckTable, roles: Roles) -> Facets | None:
         """Count users in one pass, by their cells alone; return None if these are no text or need cleaning.
 
         Cells are grouped unchanged and checked afterwards, once per user: stripping 10 million cells before grouping
@@ -230,7 +227,7 @@ class FileReduction(FileAttempts):
         reduction.histogram_columns = histogram_columns
         return reduction.reduce()
 
-    def _write_header_condition(self, rows: Table) -> str:
+    def _write_header_condition(self, rows: DuckTable) -> str:
         """Return the SQL condition that a user is called like the column, as in joined files; empty if it cannot be."""
         may_be_joined = any(
             single_relation.is_text and len(single_relation.columns) > 1
@@ -256,36 +253,37 @@ class FileReduction(FileAttempts):
             raise refuse(header_message, self._find_rows_where(condition_sql, 1)[0][0], REMOVE_HEADER_REMEDY)
 
     def _select_events(
-        self, source_table: Table, roles: Roles, value_expression: Value | None, strip: Callable[[Any], Any]
-    ) -> Table:
+        self,
+        source_table: DuckTable,
+        roles: Roles,
+        value_expression: DuckColumn | None,
+        strip: Callable[[DuckColumn], DuckColumn],
+        further_columns: Sequence[str] = (),
+    ) -> DuckTable:
         """Return `query.select_events` of the table, with the rows' numbers if the files are in memory."""
-        further_columns = (ROW_COLUMN,) if self._in_memory else ()
-        select_options: dict[str, Any] = {
-            "has_nan": True,
-            "strip_cells": strip,
-            "further_columns": further_columns,
-        }
         rows, roles = filter_rows(source_table, roles.filters, NUMBER_PREFIX), replace(roles, filters=())
-        return query.select_events(rows, roles, value_expression, **select_options)
+        events: DuckTable = query.select_events(
+            rows, roles, value_expression, has_nan=True, strip_cells=strip,
+            further_columns=further_columns or ((ROW_COLUMN,) if self._in_memory else ()),
+        )  # fmt: skip
+        return events
 
-    def _find_value_column(self, source_table: Table, view_column: str | None) -> Value | None:
-        """Return the Ibis expression of a view column's numbers; None if no column is given.
+    def _find_value_column(self, source_table: DuckTable, view_column: str | None) -> DuckColumn | None:
+        """Return a view column's numbers; None if no column is given.
 
         In numbers that the file itself stores, NaN and infinite ones are replaced by one large number.
         """
         if view_column is None:
             return None
-        number_expression = source_table[NUMBER_PREFIX + view_column]
+        numbers: DuckColumn = source_table[NUMBER_PREFIX + view_column]
         if self._number_sql_by_column[view_column] == view_column:
-            return query.replace_non_numbers(number_expression, has_nan=True)
-        return number_expression
+            numbers = query.replace_non_numbers(numbers, has_nan=True)
+        return numbers
 
     def _build_reduction(
-        self, duck: Duck, rows: Table, roles: Roles, message_roles: Roles | None = None
+        self, duck: Duck, rows: DuckTable, roles: Roles, message_roles: Roles | None = None
     ) -> Reduction:
         """Build the reduction of rows to facets, with other roles for messages, and add its queries to the progress."""
-        import ibis
-
         num_queries_in_parts = 1 + (self.roles.value is not None) + (self.roles.task is not None)
         self._steps.num_steps += num_queries_in_parts * (self._num_passes - 1)
 
@@ -302,22 +300,26 @@ class FileReduction(FileAttempts):
                 """Return the SQL of all rows with their number, a flag for cells of the kind, and a detail to show."""
                 table = duck_to_read.get_table("source")
                 value_expression = self._find_value_column(table, roles.value)
-                cell_expression = table[roles.value].cast("string") if roles.value else ibis.literal("")
-                events = query.select_events(
-                    table.mutate(cell=cell_expression), roles, value_expression, has_nan=True,
-                    strip_cells=relation.strip_padded, further_columns=(ROW_COLUMN, "cell"),
-                )  # fmt: skip
+                no_text = DuckColumn("''", ColumnType("VARCHAR"))
+                cells = table[roles.value].cast("string") if roles.value else no_text
+                events = self._select_events(
+                    table.mutate(cell=cells),
+                    roles,
+                    value_expression,
+                    relation.strip_padded,
+                    (ROW_COLUMN, "cell"),
+                )
                 # These cells are from a short list of words or numbers like 1e999, so they may be shown.
-                detail_expression = ibis.literal("")
+                detail = no_text
                 if cell_kind in ("negative", "broken", "large", "not_finite"):
-                    detail_expression = events["cell" if cell_kind == "not_finite" else "value"]
+                    detail = events["cell" if cell_kind == "not_finite" else "value"]
                 bad_mask = query.mask_odd_cells(events, roles.missing_users, self._is_count_table)[cell_kind]
-                return compile_sql(events.select(ROW_COLUMN, bad=bad_mask, detail=detail_expression))
+                return events.select(ROW_COLUMN, bad=bad_mask, detail=detail).sql
 
             return self._find_rows(write_flagged_rows_sql, max_rows)
 
         return Reduction(
-            rows, message_roles or self.roles, self.columns, duck.fetch_expression, duck, find_places,
+            rows, message_roles or self.roles, self.columns, duck.fetch_table, duck, find_places,
             notes=self.notes, is_count_table=self._is_count_table, num_passes=self._num_passes,
             order_column=ROW_COLUMN if self._in_memory else "",
         )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +11,8 @@ from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, query
-from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, compile_sql, quote_literal
+from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps
+from dpcore.counting.duck_tables import DuckTable, quote_literal
 from dpcore.counting.facets import Facets
 from dpcore.counting.files import Source, add_folder_cells, name_file, open_files
 from dpcore.counting.formats import File, FileStart
@@ -29,9 +29,6 @@ from dpcore.data.guessed_roles import guess_pairs
 from dpcore.data.tables import BLANKS, SPACED, FileKind, Table, TableLayout
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import LONGEST_TASK_NAME, Dataset
-
-if TYPE_CHECKING:
-    from ibis.expr.types import Table as EngineTable
 
 
 def read_user_amounts(
@@ -174,7 +171,7 @@ class _AmountsReduction(FileReduction):
             has_semicolons = all(relation.delimiter == ";" for relation in self._relations)
             cell_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
             number_sql = read_cell_sql(cell_sql, "," if has_semicolons else ".")
-        elif column_type.is_numeric() or column_type.is_boolean() or column_type.is_null():
+        elif column_type.is_numeric() or column_type.is_boolean():
             number_sql, self.decimal_marks[value_column] = f"CAST({view_column} AS DOUBLE)", ""
         else:
             self.column_error = refuse(
@@ -204,10 +201,10 @@ class _AmountsReduction(FileReduction):
             self.user_amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
         return Facets(self.user_amounts.histogram)
 
-    def _count_amounts(self, duck: Duck, rows: EngineTable, roles: Roles) -> UserAmounts:
+    def _count_amounts(self, duck: Duck, rows: DuckTable, roles: Roles) -> UserAmounts:
         """Count rows per user, and sums per user or rows and sums per pair, as the roles require."""
         user_keys_sql = ", ".join(query.list_user_columns(rows))
-        table_sql = f"({compile_sql(rows)})"
+        table_sql = f"({rows.sql})"
         sizes_sql = f"SELECT count(*) AS size FROM {table_sql} GROUP BY {user_keys_sql}"
         size_columns = duck.fetch_columns(f"SELECT size, count(*) AS users FROM ({sizes_sql}) GROUP BY size")
         histogram = ContributionHistogram.nobody()

@@ -1,4 +1,4 @@
-"""Folders, patterns, and ids that a spreadsheet has shortened."""
+"""Folders, patterns, cells that are located, and ids that a spreadsheet has shortened."""
 
 from __future__ import annotations
 
@@ -61,6 +61,13 @@ def test_a_separator_that_is_not_that_of_all_files_is_said(parts, separator):
     assert to_dataset(files, user="user").histogram.num_rows == 4
     with pytest.raises(InvalidInput, match="With this separator, which holds for all files"):
         to_dataset(files, user="user", separator=separator)
+
+
+def test_a_bad_cell_is_located_among_the_rows_that_conditions_on_decimal_commas_keep(tmp_path):
+    # Line 3 has a bad cell, too, but a row that is left out.
+    (tmp_path / "t.csv").write_text("user;quantity;amount\na;1,5;3\nb;0,5;x\nc;2,5;y\n")
+    with pytest.raises(InvalidInput, match="Line 4, column amount: text where a number must stand"):
+        to_dataset(tmp_path / "t.csv", user="user", value="amount", filters="quantity > 1")
 
 
 def write_workbook(path, ids):
