@@ -36,8 +36,8 @@ DIFFERENCES_NOTE = (
     "47,744, which need more noise. With few owners the paper's private models fail, and ours do not."
 )
 NETWORK_NOTE = (
-    "`make paper-runs DATA=folder` trains the paper's network on MNIST; `docs/papers.md` has its accuracies. They agree "
-    "with the paper's if ε holds for each round of training alone: all rounds together cost more."
+    "`make paper-runs DATA=folder` trains the paper's network on MNIST; `docs/papers.md` has its accuracies. They are "
+    "nearest to the paper's if ε holds for each round of training alone: all rounds together cost more."
 )
 OWNER_DIFFERENCES = (
     "The paper's private accuracies rise up to 128 owners: its noise on an owner's steps averages out over owners. The "
