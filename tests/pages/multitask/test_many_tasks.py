@@ -1,27 +1,22 @@
-"""Multi-task weights: what is drawn and said is what `dpcore.multitask` answers; labels follow; long work ends."""
+"""Multi-task weights on the page: it shows what `dpcore.multitask` answers; labels follow; long work ends."""
 
 from __future__ import annotations
 
 import csv
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.answer import Answer, Plot
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.common.wording import format_digits, format_entered, format_number, format_percent
-from dpcore.data import samples
+from dpcore.common.wording import format_number
 from dpcore.multitask import exact
-from dpcore.multitask import weights as multitask_weights
-from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, sections, solve, words
+from dpcore.multitask.answer import sections, solve
 from dpcore.multitask.answer import solution as core
-from dpcore.multitask.answer.words import format_change
-from dpcore.multitask.experiment import Algorithm, Experiment, SkewedTasks, run_experiment
+from dpcore.multitask.experiment import Algorithm, Experiment, run_experiment
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.multitask.problem import (
     Loss,
@@ -30,16 +25,9 @@ from dpcore.multitask.problem import (
     TaskProblem,
     compare_budgets,
     compute_exact_budget,
-    drop_empty_tasks,
 )
-from dpcore.multitask.sampling import (
-    allocate_uniform_sampling,
-    compute_cost_factor,
-    find_best_uniform_sampling,
-    release_counts,
-)
+from dpcore.multitask.sampling import compute_cost_factor, release_counts
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
-from dpcore.report import plotly_figures
 from pages.multitask.question import QUESTION, list_answer_fields, propose_values
 from pages.shared.base import keys
 from pages.shared.card import cards
@@ -53,18 +41,24 @@ from tests.pages.driving import (
     go,
     list_metrics,
     open_app,
-    read_answer,
     read_shown_link,
     shown_texts,
     trace,
 )
+from tests.pages.multitask.conftest import (
+    SMALL,
+    TARGET,
+    WITH_TASKS,
+    WITHOUT,
+    assert_answer,
+    build_answer_of,
+    build_small_problem,
+    solve_small,
+)
 
 PAGE = "Multi-task weights"
-TARGET = PrivacyTarget(1.0, 1e-5)
 TASK_TABS = ("Weights", "Users and tasks", "Exact optimum", "Private counts", "Budget", "Experiment")
 TABS = (layout.BEHIND, *TASK_TABS, layout.DOWNLOADS, layout.COMPUTED)
-SMALL = {"num_users": 400, "num_tasks": 12, "tasks_per_user": 3.0}
-WITH_TASKS, WITHOUT = samples.load("shop-events"), samples.load("online-retail-lines")
 
 
 @pytest.fixture(scope="module")
@@ -96,122 +90,6 @@ def open_tab(app: AppTest, name: str) -> AppTest:
         app.session_state["multitask.tabs"] = name
         app.run()
     return check(app.run())
-
-
-def build_problem(generator: SkewedTasks, loss: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
-    pairs = drop_empty_tasks(generator.draw(np.random.default_rng(1)))
-    graph = TaskGraph.from_pairs(pairs, generator.num_users)
-    return TaskProblem(graph, compute_exact_budget(TARGET), loss)
-
-
-def build_small_problem(loss: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
-    return build_problem(SkewedTasks(400, 12, 1.0, 3.0), loss)
-
-
-def solve_small(dataset=WITHOUT, **changed) -> MultitaskSolution:
-    return solve(dataset, MultitaskParameters(**{"epsilon": 1.0, **SMALL, **changed}))
-
-
-def build_answer_of(solution: MultitaskSolution, data=WITHOUT) -> Answer:
-    return build_answer(data, solution.parameters, solution)
-
-
-def read_trace(plot: Plot, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """(x, y) of a trace of this name; bars begin at 1."""
-    (plot_trace,) = [trace for trace in plotly_figures.draw_plot(plot).data if trace.name == name]
-    y = np.asarray(plot_trace.y, dtype=np.float64)
-    return np.asarray(plot_trace.x), y + 1.0 if plot_trace.type == "bar" else y
-
-
-def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> None:
-    """Figures and numbers show these weights on these tasks: buckets, weights, and the card's numbers."""
-    chosen, uniform = rule.allocate(problem), rule.with_exponent(0.0).allocate(problem)
-    drawn = answer.plots["many-tasks-buckets"]()
-    name = f"μ = {rule.exponent:g}"
-    buckets = multitask_weights.slice_by_size(chosen, uniform)
-    bars = f"{name} (whiskers: best to worst task)"
-    assert read_trace(drawn, bars)[1] == pytest.approx(
-        [b.error_bound_sum / b.reference_error_sum for b in buckets]
-    )
-    sampled = find_best_uniform_sampling(problem)
-    k = round(problem.budget / sampled.task_weights[0] ** 2)
-    assert read_trace(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
-        [b.error_bound_sum / b.reference_error_sum for b in multitask_weights.slice_by_size(sampled, uniform)]
-    )
-    is_advised = rule.exponent == answer.solution.comparison.recommendation[0]
-    weights_name = f"{name} (recommended)" if is_advised else name
-    weights = dict(zip(*read_trace(answer.plots["many-tasks-weights"](), weights_name), strict=True))
-    for size in np.unique(problem.graph.task_sizes):
-        mean = chosen.mean_weights[problem.graph.task_sizes == size].mean() / np.sqrt(problem.budget)
-        assert weights[float(size)] == pytest.approx(mean)
-    texts = {number.label: number.text for number in answer.numbers}
-    assert texts["User budget β"] == format_number(problem.budget)
-    used = chosen.budget_uses[problem.graph.tasks_per_user > 0].mean() / problem.budget
-    assert texts["Budget used"] == format_percent(float(used))
-
-
-def compute_ratio(problem: TaskProblem, rule: WeightRule) -> float:
-    """Total bound against uniform weights."""
-    power = 0.5 if problem.loss is Loss.CONVEX else 1.0
-    return (
-        rule.allocate(problem).total_bound / rule.with_exponent(0.0).allocate(problem).total_bound
-    ) ** power
-
-
-@pytest.mark.thinned
-@pytest.mark.parametrize("fit", BudgetFit)
-@pytest.mark.parametrize("kind", Loss)
-def test_every_fit_and_loss(fit, kind):
-    answer = build_answer_of(solve_small(fit=fit, loss=kind, exponent=0.25, log_constant=0.5))
-    assert_answer(answer, build_small_problem(kind), WeightRule(0.25, fit, 0.5))
-    reads = "depends on who contributed to which task" in answer.detail
-    assert reads == (fit is BudgetFit.NOBODY_CLIPPED)
-
-
-def test_what_is_good_enough_is_recommended_and_else_the_best():
-    problem = build_small_problem()
-    tried_values = np.linspace(0.0, 1.0, 41)
-    totals = np.array([compute_ratio(problem, WeightRule(float(mu))) for mu in tried_values])
-    best = float(tried_values[np.argmin(totals)])
-    near = tried_values[totals <= 1.05 * totals.min()]
-    for mu in (*tried_values[::8], best):
-        solution = solve_small(exponent=float(mu))
-        one = build_answer_of(solution)
-        expected = float(mu) if compute_ratio(problem, WeightRule(float(mu))) <= 1.05 * totals.min() else best
-        assert solution.comparison.recommendation[0] == expected
-        assert one.numbers[1].text_to_copy == format_digits(expected)
-        assert (f"are for your μ = {words.format_exponent(float(mu))}" in one.detail) == (expected != mu)
-        assert (
-            f"μ from {format_entered(near[0])} to {format_entered(near[-1])} are within 5" in one.near_optimal
-        )
-        ratio = compute_ratio(problem, WeightRule(expected))
-        assert one.numbers[0].text == f"−{format_percent(1.0 - ratio)}"
-        assert one.error == pytest.approx(ratio)
-        weight = {0.5: "1/√n", 1.0: "1/n"}.get(expected, f"n to the power −{format_entered(expected)}")
-        assert one.headline == f"Weight a task of n users by {weight}: small tasks weigh more."
-    # Two stretches that are good enough: only the one around the best counts.
-    curve = replace(
-        solution.comparison.exponent_curve,
-        exponents=np.arange(5.0),
-        relative_totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0]),
-    )
-    assert curve.near_optimal == (2.0, 3.0)
-    assert replace(curve, relative_totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).near_optimal == (0.0, 0.0)
-
-
-def test_an_own_sampling_is_compared():
-    problem = build_small_problem()
-    ratio = allocate_uniform_sampling(problem, 2).total_bound / WeightRule(0.0).allocate(problem).total_bound
-    sentence = f"Your sampling: 2 tasks per user: total bound {format_change(ratio)}"
-    assert sentence in read_answer(build_answer_of(solve_small(max_tasks=2)))
-
-
-def test_few_tasks_have_few_buckets():
-    only = build_answer_of(solve_small(num_tasks=1, tasks_per_user=1.0))
-    assert only.headline == "Give the only task every user's whole budget."
-    three = read_answer(build_answer_of(solve_small(num_tasks=3, tasks_per_user=1.5)))
-    assert "The smallest task" in three
-    assert "tail fifth" not in three
 
 
 def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(app, monkeypatch):
@@ -259,17 +137,6 @@ def test_every_tab_is_drawn_for_every_source(app):
             assert not check(app.run()).error, name
 
 
-def test_users_budget_use():
-    comparison, problem = solve_small().comparison, build_small_problem()
-    graph = problem.graph
-    use = plots.plot_budget_use(comparison)
-    for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
-        used = WeightRule(mu).allocate(problem).budget_uses[graph.tasks_per_user > 0] / problem.budget
-        (shares,) = [np.asarray(item.y) for item in use.items if item.name == name]
-        assert shares.sum() == pytest.approx(1.0)
-        assert shares[-1] == pytest.approx(np.mean(used >= 0.95 - 1e-9))
-
-
 def test_the_table_of_tasks(app):
     open_tab(app, "Users and tasks")
     problem = build_small_problem()
@@ -281,17 +148,6 @@ def test_the_table_of_tasks(app):
         chosen.task_bounds / uniform.task_bounds
     )
     assert frame["Share of the total error"].sum() == pytest.approx(1.0)
-
-
-def test_a_long_table_keeps_both_ends():
-    solution = solve_small(num_tasks=50, num_users=500, tasks_per_user=5.0)
-    columns, left_out = plots.tabulate_tasks(solution, 10)
-    ordered = np.sort(solution.comparison.problem.graph.task_sizes)
-    assert left_out == ordered.size - 10
-    assert columns["Users"].tolist() == [*ordered[:5], *ordered[-5:]]
-    assert columns["Weight, mean"] == pytest.approx(
-        np.sqrt(compute_exact_budget(TARGET)) * solution.comparison.allocation.mean_weights[columns["Task"]]
-    )
 
 
 @pytest.mark.long
@@ -472,25 +328,6 @@ def test_the_experiment_runs_on_the_page(app):
     assert curve_values == pytest.approx(expected.summarise(panels[1]).means)
     check(app.number_input(key="multitask.experiment_seed").set_value(4).run())
     assert "results are for earlier settings" in shown_texts(app)
-
-
-@pytest.mark.parametrize("count", [100, 5_000])
-def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(count):
-    sizes = np.random.default_rng(2).integers(1, 10**6, count)
-    tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes), disclosure=Disclosure.PUBLIC)
-    complete, few = plots.plot_sizes(tasks, file_has_all_tasks=True), plots.plot_sizes(tasks)
-    assert list(complete.columns["rank"]) == list(range(1, count + 1))
-    ordered = sorted(sizes, reverse=True)
-    assert list(complete.columns["users"]) == ordered
-    (line,) = plotly_figures.draw_plot(complete).data
-    # A report holds what is drawn: it stays small.
-    assert list(line.x) == list(few.columns["rank"])
-    if count <= 3_000:
-        assert list(line.x) == list(complete.columns["rank"])
-    else:
-        assert 300 < len(line.x) <= 3_000
-        assert (line.x[0], line.x[-1]) == (1, count)
-    assert list(line.y) == [ordered[int(rank) - 1] for rank in line.x]
 
 
 def test_the_tasks_of_the_data_are_proposed_and_a_generator_in_use_stays():
