@@ -1,8 +1,7 @@
-"""Classifier: what is drawn and said is what the core finds; stopped work, releases, uploads, a public demo."""
+"""Classifier: what is drawn and said is what the core finds; stopped work and releases."""
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import replace
 from functools import cache
@@ -13,82 +12,51 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpcore.answer import Answer
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours
 from dpcore.common.wording import format_number
 from dpcore.report import plotly_figures
-from dpcore.training import account, decision, experiment
+from dpcore.training import decision, experiment
 from dpcore.training.account import Cell, Method
-from dpcore.training.answer import TrainingSolution, build_answer, plots, words
+from dpcore.training.answer import TrainingSolution, plots, words
 from dpcore.training.answer import answer as training_answer
 from dpcore.training.answer.solution import Runs
-from dpcore.training.experiment import Experiment, References, RunTable
+from dpcore.training.experiment import References, RunTable
 from dpcore.training.mechanism import LossKind, Pace
-from dpcore.training.parameters import DataSource, TrainingParameters
-from dpcore.training.rows import Measure, ScoreUnit, prepare_rows
+from dpcore.training.parameters import TrainingParameters
+from dpcore.training.rows import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData
 from pages.shared.base import cache as cache_of_pages
 from pages.shared.base import keys
-from pages.shared.report import report_content
-from pages.shared.server import access
-from pages.training import question as limits
 from pages.training import release as releases
-from pages.training.upload import UPLOAD
-from tests.pages import reporting
 from tests.pages.driving import (
-    begin,
     chart,
     check,
     errors,
     finish,
     go,
-    list_figure_keys,
     list_metrics,
     numbers,
     open_app,
-    read_address,
     read_number,
-    read_shown_link,
     shown_texts,
     work_waits_for_stop,
 )
-
-TITLE = "Classifier"
-# As many runs as are made at once; nobody has more than six rows, so that there are few bounds to try.
-SMALL = {"source": "generated", "num_users": "60", "informative": "2", "runs": "9", "splits": "3"}
-LINK = {"link": "1", "epsilon": "1"} | SMALL
-PARAMETERS = TrainingParameters(
-    1.0, source=DataSource.GENERATED, num_users=60, informative=2, runs=9, splits=3
+from tests.pages.training.conftest import (
+    JOB,
+    LINK,
+    MADE,
+    PARAMETERS,
+    TITLE,
+    answer_for,
+    make_experiment,
+    open_small,
+    open_tab,
+    release_model,
+    wait_for_runs,
 )
+
 AVERAGES = Cell(Method.SMOOTH, 1.0)
-MADE = PARAMETERS.generator.generate()
-JOB = "training.runs_job"
-
-
-def wait_for_runs(app: AppTest) -> AppTest:
-    """Wait for the runs beside the page, as the polling fragment does in a browser."""
-    return finish(app, JOB)
-
-
-def open_small(**changes: str) -> AppTest:
-    return wait_for_runs(begin(TITLE, **(LINK | changes)))
-
-
-def open_tab(app: AppTest, tab: str) -> AppTest:
-    app.session_state["training.tabs"] = tab
-    return wait_for_runs(check(app.run()))
-
-
-def release_model(app: AppTest) -> AppTest:
-    check(app.button(key="training_release").click().run())
-    return finish(app, "training.release_job")
-
-
-def make_experiment(parameters: TrainingParameters = PARAMETERS) -> Experiment:
-    return parameters.make_experiment(
-        prepare_rows(MADE.dataset.table, MADE.scaling, parameters.positive_above)
-    )
 
 
 @cache
@@ -108,10 +76,6 @@ def build_solution(
 ) -> TrainingSolution:
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
     return TrainingSolution(loaded, parameters, Runs(table or run_table(parameters), references(parameters)))
-
-
-def answer_for(solution: TrainingSolution) -> Answer:
-    return build_answer(solution.data, solution.parameters, solution)
 
 
 @pytest.fixture(scope="module")
@@ -475,173 +439,3 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
         full_solution,
         full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).means,
     )
-
-
-def make_visits() -> bytes:
-    rng = np.random.default_rng(3)
-    users = np.minimum(rng.zipf(1.7, 260), 40)
-    frame = pd.DataFrame(
-        {
-            "visitor": [f"v{u}" for u in users],
-            "minutes": np.round(rng.gamma(2.0, 9.0, users.size), 1),
-            "device": rng.choice(["phone", "desk"], users.size),
-        }
-    )
-    frame.loc[0, "device"] = "prosthesis"  # a level that one user alone has
-    bought = rng.random(users.size) < 1 / (1 + np.exp(2 - 0.1 * frame["minutes"]))
-    frame["bought"] = np.where(bought, "yes", rng.choice(["no", "later"], users.size))
-    return frame.to_csv(index=False).encode()
-
-
-def with_upload(public: bool) -> AppTest:
-    app = open_app(TITLE, link="1", epsilon="3", runs="3", splits="1")
-    check(app.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
-    check(app.file_uploader[0].upload("visits.csv", make_visits()).run())
-    check(app.selectbox(key=UPLOAD.get_role_key("label")).set_value("bought").run())
-    check(app.selectbox(key=UPLOAD.get_role_key("user")).set_value("visitor").run())
-    check(app.multiselect(key=UPLOAD.get_role_key("features")).set_value(["minutes", "device"]).run())
-    check(app.multiselect(key=UPLOAD.get_role_key("categories")).set_value(["device"]).run())
-    if public:
-        check(app.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
-        assert sorted(app.selectbox(key=UPLOAD.get_role_key("positive")).options) == ["later", "no", "yes"]
-        app.selectbox(key=UPLOAD.get_role_key("positive")).set_value("yes")
-    else:
-        check(app.button(key="training_use").click().run())
-        assert "levels of column device must be listed" in errors(app)
-        assert "which one is 1?" in errors(app)
-        app.text_input(key=UPLOAD.get_role_key("positive")).set_value(" yes ")
-        app.text_area(key="training.levels_device").set_value("desk\ntablet\ndesk")
-        check(app.run())
-        assert "desk stands twice" in errors(app)
-        app.text_area(key="training.levels_device").set_value("desk\ntablet")
-        check(app.run())
-    return wait_for_runs(check(app.button(key="training_use").click().run()))
-
-
-def test_private_rows_need_public_ranges_and_are_labelled():
-    app = with_upload(public=False)
-    assert "What range can these columns have" in shown_texts(app)
-    assert "training_methods_loss" not in list_figure_keys(app)
-    assert app.number_input(key="training.range_low_minutes").value is None
-    app.number_input(key="training.range_low_minutes").set_value(90.0)
-    wait_for_runs(check(app.number_input(key="training.range_high_minutes").set_value(0.0).run()))
-    assert "from a lower to a higher number" in errors(app)
-    wait_for_runs(check(app.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
-    shown_text = shown_texts(app)
-    assert "do not publish" in shown_text.lower()
-    follows = "clipped to a bound that adapts" in shown_text
-    assert follows or "this bound was computed from them" in shown_text.replace("*", "")
-    assert "source=upload" in read_shown_link(app)
-    assert "minutes" not in read_shown_link(app)
-    # Nothing that may come from a table of one's own is in the address.
-    assert not {"source", "positive_above", "bound", "num_users"} & set(read_address(app))
-    open_tab(app, "Release")
-    release_model(app)
-    assert "Spent on these data" in shown_texts(app)
-    assert "A score θ·x above 0 says **bought = yes**" in shown_texts(app)
-    # What is released names the levels that were listed and no other.
-    (model,) = [frame.value for frame in app.dataframe if "θ" in frame.value]
-    assert model["Feature"].tolist() == ["intercept", "minutes", "device: tablet"]
-    # And the methods section tells of this model, with the bound that was entered and OpenDP's noise.
-    open_tab(app, "Downloads")
-    (text,) = [code.value for code in app.code if "a bound that follows a private quantile" in code.value][:1]
-    assert "discrete Gaussian noise in every step" in text
-    assert "all users took part in every step" in text
-
-
-def test_labels_of_many_values_are_not_cut_in_silence():
-    data = MADE.dataset
-    stars = replace(data.table, labels=np.arange(data.table.labels.size) % 5.0)
-    training_data = TrainingData(replace(data, table=stars), "an account", scaling=MADE.scaling)
-    app = AppTest.from_function(_cut, kwargs={"loaded": training_data}).run()
-    (notice,) = app.info
-    assert "y has 5 different values: those above 2.5 count as 1" in notice.value.replace("\\", "")
-    assert not AppTest.from_function(_cut, kwargs={"loaded": TrainingData(data, "")}).run().info
-
-
-def _cut(loaded):
-    from pages.training import upload
-
-    upload.show_label_rule(loaded, 2.5)
-
-
-@pytest.mark.long
-def test_a_large_table_has_a_first_look(monkeypatch):
-    # With a threshold of forty rows the small table is a large one; its whole runs wait until Stop.
-    monkeypatch.setattr(experiment, "MAX_FIRST_LOOK_ROWS", 20)
-    look = experiment.make_first_look(make_experiment())
-    references = experiment.compute_references(look)
-    table = experiment.fill_table(look.make_empty_table())
-    training_data = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    solution = TrainingSolution(training_data, PARAMETERS, Runs(table, references))
-    assert "A first look at" in answer_for(solution).detail
-    assert solution.best_cell is not None
-    # Its program has the noise of everybody, as that of the whole runs.
-    for parameters in (PARAMETERS, replace(PARAMETERS, pace=Pace.ENTERED)):
-        first_look = experiment.make_first_look(make_experiment(parameters))
-        runs = Runs(
-            experiment.fill_table(first_look.make_empty_table()), experiment.compute_references(first_look)
-        )
-        code = answer_for(TrainingSolution(training_data, parameters, runs)).code
-        smooth = next(form for name, form in code.forms if name.startswith("Smooth"))
-        mechanism = parameters.mechanism
-        needed = (
-            account.plan_rule_noise(mechanism, False).direction_noise_std
-            if parameters.pace is Pace.RULE
-            else account.plan_noise(mechanism, smooth.threshold).gradient_noise_std
-        )
-        assert smooth.training.gradient_noise_std == pytest.approx(needed)
-    work_waits_for_stop(monkeypatch)
-    app = open_app(TITLE, **LINK)
-    app.session_state[JOB].stop()
-    wait_for_runs(app)
-    result = app.session_state[JOB].result
-    assert result is None or result.user_share < 1.0
-    monkeypatch.undo()
-    if result is not None:
-        assert "Stopped after a first look" in shown_texts(app)
-        app.button(key="training_again").click()
-        wait_for_runs(check(app.run()))
-        assert "9 runs of every method at every bound" in shown_texts(app)
-
-
-@pytest.mark.long
-def test_ranges_of_public_rows_are_proposed():
-    app = with_upload(public=True)
-    assert app.number_input(key="training.range_low_minutes").value == 0.0
-    high = app.number_input(key="training.range_high_minutes").value
-    assert high >= pd.read_csv(io.BytesIO(make_visits()))["minutes"].max()
-    assert "Safe to publish" in shown_texts(app)
-    assert any(
-        begin in shown_texts(app) for begin in ("Train with", "Best so far", "Do not train", "Not clear")
-    )
-
-
-@pytest.mark.long
-def test_the_script_reads_the_table_and_prints_what_the_card_says(report_contents, tmp_path):
-    app = with_upload(public=True)
-    app.session_state["training.tabs"] = "Downloads"
-    wait_for_runs(wait_for_runs(app))
-    (tmp_path / "visits.csv").write_bytes(make_visits())
-    script = report_content.write_script(
-        report_contents["training"](), reporting.REPORT_TIME, public_only=False
-    )
-    printed = reporting.run_script(script, tmp_path).splitlines()
-    card_numbers = reporting.card_numbers(app, "training_card")
-    assert card_numbers
-    for label, value in card_numbers:
-        assert f"{label}: {value}" in printed
-
-
-@pytest.mark.long
-def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
-    monkeypatch.setattr(access, "is_served", lambda: True)
-    monkeypatch.setattr(limits, "MAX_DEMO_RUNS", 3)
-    app = open_small(runs="60")
-    assert "A public demo makes 3 runs of each" in shown_texts(app)
-    assert "3 runs of every method" in shown_texts(app)
-    wait_for_runs(check(app.number_input(key="training.num_users").set_value(40_000).run()))
-    assert "A public demo generates at most 2,000 users" in shown_texts(app)
-    check(app.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
-    assert "uploads and paths are switched off" in shown_texts(app)
-    assert not app.file_uploader
