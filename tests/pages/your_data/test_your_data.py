@@ -29,17 +29,13 @@ from tests.pages.driving import (
     upload,
     use,
 )
+from tests.pages.your_data.conftest import histogram_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(60)
 GOOD = b"user,count\na,3\nb,4\nc,4\n"
 
 # One of each kind: the core's own tests have every hostile file and its sentence.
 BAD_COUNTS = b"user,count\na,-1\nb,x\nc,2.5\n"
-
-
-def histogram_of(app) -> dict[int, int]:
-    histogram = data(app).histogram
-    return dict(zip(histogram.sizes.tolist(), histogram.users.tolist(), strict=True))
 
 
 def test_before_anything_is_chosen_the_default_sample_is_in_use():

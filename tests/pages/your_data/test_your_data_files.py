@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 import errno
-import gzip
-import io
 import os
 import tempfile
 import time
-from dataclasses import replace
 
 import openpyxl
-import pandas as pd
 import pytest
 
-from dpcore import counting, total
+from dpcore import counting
 from dpcore.common.privacy import Disclosure
-from dpcore.common.wording import format_number
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import formats, reduce
-from dpcore.counting.__main__ import write_histogram_csv, write_pairs_csv
-from dpcore.counting.count import to_dataset
-from dpcore.data import binned_values, group_pairs, samples
-from dpcore.data.column_roles import TableKind
-from dpcore.data.totals_per_user import Amounts
-from dpcore.data.value_bins import ValueBins
-from dpcore.dataset import Contribution, Dataset
+from dpcore.data import samples
 from dpcore.regression.parameters import DataSource
 from pages.shared import streamlit_internals
 from pages.shared.data import uploads
 from pages.shared.server import access
-from pages.your_data import columns, file_upload
+from pages.your_data import file_upload
 from tests.pages.driving import (
     SHOP_EVENTS,
     check,
-    count_content,
     data,
     errors,
     finish,
@@ -46,47 +33,13 @@ from tests.pages.driving import (
     upload,
     use,
 )
-
-GZIPPED = gzip.compress(SHOP_EVENTS)
+from tests.pages.your_data.conftest import GZIPPED, histogram_of, panel, until_counted
 
 
 def workspaces() -> set[str]:
     """Of this process: others may run beside it."""
     own_text = f"sweetspot-{os.getpid()}-"
     return {name for name in os.listdir(tempfile.gettempdir()) if name.startswith(own_text)}
-
-
-def histogram_of(app) -> dict[int, int]:
-    histogram = data(app).histogram
-    return dict(zip(histogram.sizes.tolist(), histogram.users.tolist(), strict=True))
-
-
-@pytest.fixture
-def everything_is_large(monkeypatch):
-    """Uploads lie in a temporary folder, and are counted there, however small."""
-    monkeypatch.setattr(file_upload, "MAX_HELD_BYTES", 0)
-    monkeypatch.setattr(formats, "read_small", lambda *arguments: None)
-
-
-@pytest.fixture
-def local(monkeypatch):
-    monkeypatch.setenv(file_upload.LOCAL, "1")
-
-
-def panel():
-    """A new session in which a file is to be chosen."""
-    app = open_app("Data")
-    return check(app.segmented_control(key="your_data.data_source").set_value("Upload a file").run())
-
-
-def until_counted(app):
-    return finish(app, "your_data.upload_job")
-
-
-def choose(app, **roles):
-    """Say which columns mean what."""
-    for role, column in roles.items():
-        check(app.selectbox(key=f"your_data.upload_role_{role}").set_value(column).run())
 
 
 def look_at(app, path):
@@ -136,33 +89,6 @@ def test_streamlit_holds_no_table_that_was_read(list_held_files):
 
 
 @pytest.mark.long
-def test_who_is_asked_where_no_name_says_it():
-    app = upload(open_app("Data"), b"chamber,vote\nhouse,1\nsenate,0\nhouse,1\n")
-    assert app.selectbox(key="your_data.upload_role_user").value == columns.NO_COLUMN
-    assert "No name says who a row belongs to" in shown_texts(app)
-    use(app)
-    assert "No column is chosen for user" in errors(app)
-    choose(app, user="chamber")
-    assert "There are only 2 users: does chamber really say who?" in shown_texts(app)
-    use(app)
-    assert histogram_of(app) == {1: 1, 2: 1}
-
-
-def test_two_columns_of_people_are_one_person_or_refused():
-    app = upload(open_app("Data"), b"household,member,v\na,1,2\na,1,3\na,2,3\nb,1,4\n")
-    people = app.radio(key="your_data.upload_people")
-    assert people.label == "Is the pair with member the person?"
-    check(people.set_value(columns.PeopleAnswer.EACH).run())
-    assert "each of these columns names a person" in errors(app)
-    use(app)
-    assert data(app).privacy_unit != ("household",)
-    check(app.radio(key="your_data.upload_people").set_value(columns.PeopleAnswer.PAIR).run())
-    use(app)
-    assert data(app).privacy_unit == ("household", "member")
-    assert histogram_of(app) == {1: 2, 2: 1}
-
-
-@pytest.mark.long
 def test_a_workbook_asks_for_its_sheet_and_a_path_may_be_a_folder_of_folders(local, tmp_path):
     book = openpyxl.Workbook()
     for name, num_rows in (("Small", 2), ("Large", 3)):
@@ -189,40 +115,6 @@ def test_a_workbook_asks_for_its_sheet_and_a_path_may_be_a_folder_of_folders(loc
 def test_the_separator_may_be_named():
     app = check(panel().text_input(key="your_data.upload_separator").set_value("*").run())
     assert histogram_of(use(upload(app, b"user*amount\nu1*3\nu1*4\n"))) == {2: 1}
-
-
-@pytest.mark.long
-def test_answers_of_yes_and_no_bring_their_range_once_the_person_confirms_them():
-    rows = "".join(f"u{row % 4},{'yes' if row % 3 else 'no'}\n" for row in range(24))
-    app = upload(panel(), f"user,churned\n{rows}".encode())
-    assert app.selectbox(key="your_data.upload_role_value").value == "churned"
-    check(app.checkbox(key="your_data.upload_share").check().run())
-    app = go(use(app), "Mean")
-    assert [app.number_input(key=f"mean.{end}").value for end in ("lower", "upper")] == [0.0, 1.0]
-    assert data(app).is_private
-
-
-@pytest.mark.long
-def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
-    app = upload(open_app("Data"), b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,y,4\n")
-    choose(app, user="client", task="task")
-    check(app.multiselect(key="your_data.upload_further").set_value(["shop"]).run())
-    check(app.selectbox(key="your_data.upload_contribution").set_value(Contribution.DISTINCT_TASKS).run())
-    assert "user = client" in shown_texts(app)
-    use(app)
-    assert histogram_of(app) == {1: 2}
-    assert data(app).privacy_unit == ("client", "shop")
-    assert "1 row repeats a user and task" in shown_texts(app)
-    # The same columns are taken for the same again, until somebody says otherwise.
-    upload(app, b"shop,client,task,value\na,1,x,2\na,1,x,3\nb,1,x,4\n")
-    assert "user = client" in shown_texts(app)
-    assert "which has the same columns" in shown_texts(app)
-    check(app.multiselect(key="your_data.upload_further").set_value([]).run())
-    check(app.multiselect(key="your_data.upload_further_task").set_value(["shop"]).run())
-    assert "task (column 2) = shop" in shown_texts(app)
-    use(app)
-    assert data(app).pairs.label == "task × shop"
-    assert data(app).pairs.num_tasks == 2
 
 
 def test_what_was_said_of_other_data_with_the_same_columns_does_not_make_these_public():
@@ -428,28 +320,6 @@ def test_a_public_demo_takes_no_data_and_says_so(local, monkeypatch):
     assert not errors(app)
 
 
-@pytest.mark.long
-def test_engines_show_command_code_and_sql_for_the_columns_chosen():
-    app = upload(open_app("Data"), b"kunde_id,amount\na,1\nb,2\n")
-    check(app.selectbox(key="your_data.engine").set_value("snowflake").run())
-    check(app.text_input(key="your_data.engine_table").set_value("logs.orders").run())
-    texts = "\n".join(code.value for code in app.main.code)
-    assert "--from 'snowflake://analyst@account" in texts
-    assert "--table logs.orders --user kunde_id" in texts
-    assert "open_table(backend, 'logs.orders')" in texts
-    assert "GROUP BY" in texts
-    assert "password" not in texts.lower()
-    assert "--values-to" not in texts
-    for name, number in (("lower", 0), ("upper", 10), ("bins", 2.5)):
-        app.number_input(key=f"your_data.engine_{name}").set_value(number)
-    assert "number of bins must be a whole number" in errors(app.run())
-    check(app.number_input(key="your_data.engine_bins").set_value(5).run())
-    texts = "\n".join(code.value for code in app.main.code)
-    assert "--values-to values.json --value-bins 0 10 5" in texts
-    assert "value_bins=ValueBins(0.0, 10.0, 5)" in texts
-    assert texts.count("GROUP BY") > 2
-
-
 def test_the_heaviest_users_are_ranks_and_sizes():
     app = use(upload(open_app("Data"), b"user_id\nanna\nanna\nbert\nanna\n"))
     table = app.table[0].value
@@ -466,91 +336,6 @@ def test_formulas_are_shown_as_text():
     assert list(frame.columns) == ["user_id", "'=1+1"]
     assert frame["user_id"].tolist() == ["'=cmd|' /C calc'!A0", "'@sum", "-2.5"]
     assert frame["'=1+1"].tolist() == ["-5", "'+x", "ok"]
-
-
-@pytest.mark.long
-def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large, monkeypatch):
-    exact = Amounts.from_totals(samples.load("shop-events").totals)
-    monkeypatch.setattr(reduce.dataset, "MAX_TOTALS", 10)
-    monkeypatch.setattr(reduce.dataset, "MAX_VALUES", 10)
-    app = until_counted(use(upload(open_app("Data"), GZIPPED, "shop_events.csv.gz")))
-    binned = data(app)
-    assert binned.values is None
-    assert binned.totals.users.sum() == exact.num_users
-    assert binned.totals.totals.size < exact.num_users
-    go(app, "Sum and count")
-    check(app.segmented_control(key="total.summed").set_value("Values").run())
-    assert f"add up to {format_number(exact.total, 4)}" in shown_texts(app)
-    # A bin is 0.23 % wide, so the best bound moves by no more, and its error by less.
-    problems = [total.TotalProblem(amounts, 1.0) for amounts in (exact, Amounts.from_totals(binned.totals))]
-    one, other = (
-        total.measure_errors(problem, [total.find_optimal_bound(problem)])[0] for problem in problems
-    )
-    assert other == pytest.approx(one, rel=3e-3)
-
-
-@pytest.mark.long
-def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group():
-    shop = samples.load("shop-events")
-    content = group_pairs.write_distribution(shop).encode()
-
-    def choose_distribution(*files):
-        check(app.file_uploader[0].set_value([(name, its, "application/json") for name, its in files]).run())
-
-    app = panel()
-    choose_distribution(("pairs.json", content.replace(b'"counted": "rows"', b'"counted": "people"')))
-    assert "pairs.json was not read" in errors(app)
-    assert "Counted: this must be one of rows, distinct tasks" in errors(app)
-    assert "use_distribution" not in {button.key for button in app.button}
-    choose_distribution(("a.json", content), ("b.json", content))
-    assert "is one file" in errors(app)
-    choose_distribution(("pairs.json", content))
-    assert "answers from these numbers" in shown_texts(app)
-    assert app.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
-    assert data(app).name != "pairs.json"
-    check(app.button(key="discard_distribution").click().run())
-    assert "use_distribution" not in {button.key for button in app.button}
-    choose_distribution(("pairs.json", content))
-    check(app.button(key="use_distribution").click().run())
-    dataset = data(app)
-    assert dataset.is_private
-    assert dataset.histogram == shop.histogram
-    assert dataset.pair_sizes == group_pairs.summarise_pairs(shop.pairs)
-    go(app, "Group by")
-    assert "Which pairs lie in which group is not known" in shown_texts(app)
-    assert "do not publish" in shown_texts(app).lower()
-    go(app, "Data")
-    choose_distribution(("pairs.json", content))
-    check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run())
-    check(app.button(key="use_distribution").click().run())
-    assert not data(app).is_private
-
-
-@pytest.mark.long
-def test_binned_values_are_opened_and_answer_a_mean_and_a_quantile():
-    bins = ValueBins(0.0, 10.0, 5)
-    arrays = [0, 0, 1], [3, 1, 4], [0.5, 12.0, 3.5], [0.25, 0.0, 0.5]
-    values = binned_values.build_values(*arrays, column="minutes", bins=bins)
-    histogram = ContributionHistogram.from_counts([4, 4])
-    content = binned_values.write_values(
-        Dataset("", "", Disclosure.PRIVATE, histogram, values=values)
-    ).encode()
-    app = panel()
-    check(app.file_uploader[0].set_value([("values.json", content, "application/json")]).run())
-    assert "2 users" in shown_texts(app)
-    assert "values by user in 5 bins of width 2 from 0 to 10" in shown_texts(app)
-    check(app.button(key="use_distribution").click().run())
-    assert data(app).values == values
-    assert data(app).is_private
-    go(app, "Mean")
-    assert (app.number_input(key="mean.lower").value, app.number_input(key="mean.upper").value) == (0.0, 10.0)
-    assert "Values were counted in 5 bins of width 2" in shown_texts(app)
-    # One user has values above all bins, of which only the mean is known.
-    assert "this range reaches beyond them" in errors(
-        app.number_input(key="mean.upper").set_value(20.0).run()
-    )
-    go(app, "Quantile")
-    assert "The ranks of edges are exact" in shown_texts(app)
 
 
 @pytest.mark.parametrize(
@@ -571,121 +356,6 @@ def test_a_late_message_that_still_names_a_file_changes_nothing(page, key, there
     assert app.button(key=use_button)
     check(app._run(message))
     assert app.button(key=use_button)
-
-
-def test_pairs_that_an_engine_counted_are_known_by_their_header():
-    shop = samples.load("shop-events")
-    app = panel()
-    check(
-        app.file_uploader[0]
-        .set_value([("pairs.csv", write_pairs_csv(shop.pairs).encode(), "text/csv")])
-        .run()
-    )
-    assert app.radio(key="your_data.upload_kind").value is TableKind.PAIRS
-    assert "Read as one row per pair" in shown_texts(app)
-    check(app.button(key="use_upload").click().run())
-    dataset = data(app)
-    assert dataset.histogram == shop.histogram
-    assert dataset.pairs.rows.tolist() == shop.pairs.rows.tolist()
-    go(app, "Group by")
-    assert not app.exception
-
-
-def test_a_duration_is_refused_with_a_unit_to_convert_to():
-    table = pd.DataFrame({"user": ["a", "a", "b"], "duration": pd.to_timedelta([90, 30, 60], "s")})
-    content = io.BytesIO()
-    table.to_parquet(content)
-    app = panel()
-    check(app.file_uploader[0].set_value([("waits.parquet", content.getvalue(), "")]).run())
-    choose(app, value="duration")
-    check(app.button(key="use_upload").click().run())
-    assert "holds durations, not numbers" in errors(app)
-    assert "total_seconds" in errors(app)
-
-
-BLANKS = b"user,amount\na,1\na,\nb,3\nb,oops\nc,5\n"
-
-
-def set_rule(app, rule):
-    check(app.selectbox(key="your_data.upload_rule").set_value(rule).run())
-
-
-def test_missing_values_are_left_out_or_replaced_next_to_the_message():
-    app = upload(open_app("Data"), BLANKS)
-    check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
-    for disclosure, rule in (
-        (Disclosure.PUBLIC, columns.BlankRule.REFUSE),
-        (Disclosure.PRIVATE, columns.BlankRule.DROP),
-    ):
-        check(app.radio(key="your_data.upload_public").set_value(disclosure).run())
-        app.run()
-        assert app.selectbox(key="your_data.upload_rule").value is rule
-    set_rule(app, columns.BlankRule.REFUSE)
-    use(app)
-    assert "replaced by a public number or their rows left out" in errors(app)
-    assert "after the app found a blank" not in shown_texts(app)
-    set_rule(app, columns.BlankRule.DROP)
-    assert "after the app found a blank" in shown_texts(app)
-    use(app)
-    assert histogram_of(app) == {1: 3}
-    assert data(app).layout.dropped_column == "amount"
-    # Of public data the fix is a button at the message.
-    app = upload(open_app("Data"), BLANKS)
-    check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
-    use(check(app.radio(key="your_data.upload_public").set_value(Disclosure.PUBLIC).run()))
-    check(app.button(key="drop_missing").click().run())
-    assert (histogram_of(app), data(app).disclosure) == ({1: 3}, Disclosure.PUBLIC)
-
-
-@pytest.mark.long
-def test_rows_are_not_left_out_for_missing_values_of_several_columns():
-    app = upload(open_app("Data"), b"user,amount,tax\na,1,2\nb,3,4\n")
-    check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
-    check(app.multiselect(key="your_data.upload_further_values").set_value(["tax"]).run())
-    check(app.run())
-    assert app.selectbox(key="your_data.upload_rule").value is columns.BlankRule.REFUSE
-    use(app)
-    assert data(app).histogram.num_users == 2
-
-
-@pytest.mark.long
-def test_the_rule_for_missing_values_is_set_before_the_file_is_opened():
-    app = panel()
-    set_rule(app, columns.BlankRule.REPLACE)
-    check(app.number_input(key="your_data.upload_constant").set_value(2.5).run())
-    upload(app, BLANKS)
-    check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
-    assert app.selectbox(key="your_data.upload_rule").value is columns.BlankRule.REPLACE
-    use(app)
-    assert "after the app found a blank" not in shown_texts(app)
-    assert sorted(data(app).values.values) == [1, 2.5, 2.5, 3, 5]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["histogram.csv", "totals.csv", "tasks.csv", "pairs.csv"])
-def test_a_file_that_the_command_wrote_is_the_same_data_in_app_and_call(name, tmp_path):
-    shop = samples.load("shop-events")
-    rounded = replace(shop.totals, totals=shop.totals.totals.round() + 1)
-    written = {
-        "histogram.csv": write_histogram_csv(shop),
-        "totals.csv": write_histogram_csv(
-            replace(
-                shop,
-                contribution=Contribution.TOTAL,
-                histogram=ContributionHistogram.from_counts(rounded.totals.astype(int)),
-                totals=rounded,
-            )
-        ),
-        "tasks.csv": write_histogram_csv(replace(shop, contribution=Contribution.DISTINCT_TASKS)),
-        "pairs.csv": write_pairs_csv(shop.pairs),
-    }[name]
-    path = tmp_path / name
-    path.write_text(written)
-    in_app, in_call = count_content(written.encode(), name), to_dataset(path)
-    assert in_app.digest == in_call.digest
-    assert in_app.contribution is in_call.contribution
-    assert in_app.value_column == in_call.value_column
-    assert bool(in_app.value_column) == (name in ("totals.csv", "pairs.csv"))
 
 
 @pytest.mark.long
