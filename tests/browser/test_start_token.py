@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import browser as helpers
 from tests.browser.browser import listen, settle
-from tests.test_server import ask, open_websocket
+from tests.http_answers import ask, open_websocket
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/cmdline").exists(), reason="processes are read from /proc"
