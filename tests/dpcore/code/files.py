@@ -17,13 +17,11 @@ from dpcore.code import Quantity, ReleaseSpec
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.data.tables import FileKind, FileLayout, TableLayout
-from tests.dpcore.code.specs import run_program
+from tests.dpcore.code.specs import SURE, run_program
 
 USER, VALUE, GROUP = "Kunde", "Betrag", "Artikel"
 MAX_TOTAL = 3_000.0
 EPSILON = 1_000.0
-SURE = math.log(1e9)
-"""Laplace noise of scale b exceeds b times this with probability 1e-9."""
 Row = tuple[str, str, float]
 NAMES = [
     "NA",

@@ -5,7 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
+import re
+from collections.abc import Mapping
 from typing import Any
+
+import pytest
 
 from dpcore.code import ClassifierTraining, Quantity, ReleasePlan, ReleaseSpec, write
 from dpcore.common.noise_error import NoiseKind
@@ -16,6 +21,9 @@ MODULES = ("pyspark", "pyspark.sql", "tmlt", "tmlt.analytics", "pipeline_dp", "o
 """What programs import of libraries."""
 REPLACE = Neighbours.REPLACE_VALUES
 GAUSSIAN = NoiseKind.GAUSSIAN
+SURE = math.log(1e9)
+"""Laplace noise of scale b exceeds b times this with probability 1e-9, Gaussian noise 6.2 sigma with less."""
+PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Program.OPENDP, Program.PYTHON])
 
 
 def make_spec(quantity: Quantity, **fields: object) -> ReleaseSpec:
@@ -31,9 +39,14 @@ def make_spec(quantity: Quantity, **fields: object) -> ReleaseSpec:
     return ReleaseSpec(quantity, **{**defaults, **fields})  # type: ignore[arg-type]
 
 
-def run_program(spec: ReleaseSpec | ReleasePlan, library: Program) -> dict[str, Any]:
-    """Run the program in the working folder, and return what its names are bound to."""
-    return run_text(write(spec, library).text)
+def run_program(
+    spec: ReleaseSpec | ReleasePlan, library: Program, public: Mapping[str, object] | None = None
+) -> dict[str, Any]:
+    """Run the program in the working folder with these public numbers in it, and return what its names are bound to."""
+    text = write(spec, library).text
+    for name, value in (public or {}).items():
+        text = re.sub(rf"^{name}\b.* = .*$", f"{name} = {value!r}", text, count=1, flags=re.MULTILINE)
+    return run_text(text)
 
 
 def run_text(text: str) -> dict[str, Any]:
@@ -43,13 +56,14 @@ def run_text(text: str) -> dict[str, Any]:
         exec(compile(text, "program", "exec"), names)
     print(printed.getvalue(), end="")
     releases = [json.loads(line) for line in printed.getvalue().splitlines() if line.startswith('{"release"')]
-    return names | (
-        {"released": {line["release"]: line["released"] for line in releases}} if releases else {}
-    )
+    if releases:
+        names["released"] = {line["release"]: line["released"] for line in releases}
+    return names
 
 
 # One of every kind that any library can write, by name.
 VALUES = {"lower": 5.0, "upper": 100.0}
+LOWER, UPPER = VALUES["lower"], VALUES["upper"]
 SPEC_BY_NAME: dict[str, ReleaseSpec] = {
     "mean, cap": make_spec(Quantity.MEAN, max_rows=7, neighbours=REPLACE, **VALUES),
     "mean, cap, private counts": make_spec(Quantity.MEAN, max_rows=7, **VALUES),

@@ -24,15 +24,13 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.problem import PerGroupProblem
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from tests.dpcore.code import audit
-from tests.dpcore.code.specs import GAUSSIAN, SPEC_BY_NAME, make_spec, run_program
+from tests.dpcore.code.conftest import EVENTS
+from tests.dpcore.code.specs import GAUSSIAN, PYTHON_AND_OPENDP, SPEC_BY_NAME, SURE, make_spec, run_program
 
-EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
 SHOP = samples.load("shop-events").pairs
 assert SHOP is not None
 PAIRS = UserGroupPairs.from_facet(SHOP)
 EPSILON = 1000.0
-SURE = math.log(1e9)
-PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Program.OPENDP, Program.PYTHON])
 STATISTICS = {
     Quantity.GROUP_ROWS: Statistic.ROWS,
     Quantity.GROUP_COUNTS: Statistic.USERS,

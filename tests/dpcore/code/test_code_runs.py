@@ -6,12 +6,9 @@ b ln(1/p) with probability p, normal noise of deviation s exceeds 6.2 s with pro
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,54 +17,29 @@ from unittest.mock import MagicMock
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 
-import dpcore as ss
 from dpcore import mean
-from dpcore.code import LIBRARIES, Quantity, ReleaseSpec, write
+from dpcore.code import LIBRARIES, Quantity, write
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
-from dpcore.data.task_facets import Pairs
-from dpcore.dataset import LabelledRows
 from dpcore.mean import private_counts
-from dpcore.multitask.problem import Loss, TaskGraph, TaskProblem
-from dpcore.multitask.weights import BudgetFit, WeightRule
-from dpcore.regression.draw import write_matrix
-from dpcore.regression.problem import RegressionProblem
-from dpcore.regression.sample_limiting import estimate_on_all_rows
-from dpcore.training import descent
-from dpcore.training import mechanism as training_mechanism
-from dpcore.training.account import Cell, Method
-from dpcore.training.answer import answer as code_of_training
-from dpcore.training.mechanism import Mechanism
-from dpcore.training.rows import ClassifierRows, Scaling, prepare_rows
 from tests.dpcore.code import audit
-from tests.dpcore.code.specs import MODULES, REPLACE, SPEC_BY_NAME, VALUES, make_spec
+from tests.dpcore.code.conftest import rows_of_users
+from tests.dpcore.code.specs import (
+    LOWER,
+    MODULES,
+    PYTHON_AND_OPENDP,
+    REPLACE,
+    SPEC_BY_NAME,
+    SURE,
+    UPPER,
+    VALUES,
+    make_spec,
+    run_program,
+)
 
-EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
-SURE = math.log(1e9)
 EPSILON = 4.0
-LOWER, UPPER = VALUES["lower"], VALUES["upper"]
-
-
-def run(choice: ReleaseSpec, library: Program, public: Mapping[str, object] | None = None) -> dict[str, Any]:
-    """What the program's names are bound to after it ran, with the public numbers that a person wrote into it."""
-    text = write(choice, library).text
-    for name, value in (public or {}).items():
-        text = re.sub(rf"^{name}\b.* = .*$", f"{name} = {value!r}", text, count=1, flags=re.MULTILINE)
-    names: dict[str, Any] = {}
-    exec(compile(text, "program", "exec"), names)
-    return names
-
-
-def rows_of_users() -> dict[str, list[tuple[float, str]]]:
-    """(amount, product) of each user's rows, read without any of our code."""
-    rows_by_user = defaultdict(list)
-    with EVENTS.open(newline="") as lines:
-        for row in csv.DictReader(lines):
-            rows_by_user[row["user_id"]].append((float(row["amount"]), row["product"]))
-    return rows_by_user
 
 
 def sizes() -> list[int]:
@@ -93,12 +65,9 @@ def smooth_sums(threshold: float) -> tuple[float, float]:
     return total, weight
 
 
-PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Program.OPENDP, Program.PYTHON])
-
-
 @PYTHON_AND_OPENDP
 def test_a_count_is_near_the_capped_count(folder: Path, library: Program) -> None:
-    got = run(make_spec(Quantity.COUNT, max_rows=7, epsilon=EPSILON), library)["count"]
+    got = run_program(make_spec(Quantity.COUNT, max_rows=7, epsilon=EPSILON), library)["count"]
     truth = sum(min(7, size) for size in sizes())
     assert abs(got - truth) <= 7 / EPSILON * SURE + 1
     assert sum(sizes()) - truth > 20 * (7 / EPSILON * SURE + 1)  # so rows were left out
@@ -106,7 +75,7 @@ def test_a_count_is_near_the_capped_count(folder: Path, library: Program) -> Non
 
 @PYTHON_AND_OPENDP
 def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Program) -> None:
-    k, names = 3, run(make_spec(Quantity.GROUP_COUNTS, max_groups=3, epsilon=1000.0), library)
+    k, names = 3, run_program(make_spec(Quantity.GROUP_COUNTS, max_groups=3, epsilon=1000.0), library)
     noisy = names["counts"]["len"].to_list() if library is Program.OPENDP else names["noisy"]
     distinct = [len({product for _, product in rows}) for rows in rows_of_users().values()]
     # Noise of scale 0.003 (integers in OpenDP): the sum over 40 groups is exact to within 2.
@@ -159,7 +128,9 @@ def test_a_sum_is_near_the_sum_of_clamped_totals(
     if low < 0.0:  # Some users lose money.
         table["amount"] = np.where(table["user_id"].str[-1] < "5", -table["amount"], table["amount"])
         table.to_csv("shop_events.csv", index=False)
-    got = run(make_spec(Quantity.SUM, max_total=high, min_total=low, epsilon=EPSILON), library)["total"]
+    got = run_program(make_spec(Quantity.SUM, max_total=high, min_total=low, epsilon=EPSILON), library)[
+        "total"
+    ]
     totals = table.groupby("user_id")["amount"].sum()
     truth = float(totals.clip(low, high).sum())
     assert abs(got - truth) <= 1.001 * high / EPSILON * SURE
@@ -169,7 +140,7 @@ def test_a_sum_is_near_the_sum_of_clamped_totals(
 @PYTHON_AND_OPENDP
 def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, library: Program) -> None:
     choice = make_spec(Quantity.MEAN, max_rows=2, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
-    names = run(choice, library)
+    names = run_program(choice, library)
     num_kept = sum(min(2, size) for size in sizes())
     assert names["kept" if library is Program.OPENDP else "rows"] == num_kept
     noise = 1.02 * 2 * (UPPER - LOWER) / EPSILON * SURE
@@ -178,13 +149,13 @@ def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, librar
     assert capped_sums(10**6)[0] > high + noise  # the sum of all rows lies outside
     for bound in ({"max_rows": 2}, {"threshold": 7.3}):
         noisy_choice = make_spec(Quantity.MEAN, **bound, neighbours=REPLACE, epsilon=1e-5, **VALUES)
-        assert LOWER <= run(noisy_choice, library)["mean"] <= UPPER  # whatever the noise
+        assert LOWER <= run_program(noisy_choice, library)["mean"] <= UPPER  # whatever the noise
 
 
 @PYTHON_AND_OPENDP
 def test_smooth_weights_with_public_counts(folder: Path, library: Program) -> None:
     choice = make_spec(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
-    got = run(choice, library)["mean"]
+    got = run_program(choice, library)["mean"]
     total, weight = smooth_sums(7.3)
     assert abs((got - LOWER) * weight - total) <= 1.02 * 7.3 * (UPPER - LOWER) / EPSILON * SURE
 
@@ -213,7 +184,7 @@ def test_weights_that_follow_rho_and_a_mean_over_users(
     for name, fields in (("rho", follows), ("users", {"threshold": 1.0})):
         epsilon = 1000.0
         choice = make_spec(Quantity.MEAN, neighbours=relation, epsilon=epsilon, **fields, **VALUES)
-        means[name] = run(choice, library)["mean"]
+        means[name] = run_program(choice, library)["mean"]
         truth, together = expected[name]
         # Twice the scale, as OpenDP splits epsilon, on both sums; weights in steps of 2^-30 of the bound.
         slack = 2 * 2 * 1.1 * fields["threshold"] * (UPPER - LOWER) / epsilon * SURE / together
@@ -225,7 +196,7 @@ def test_weights_that_follow_rho_and_a_mean_over_users(
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("bound", [{"max_rows": 7}, {"threshold": 7.3}])
 def test_a_mean_with_private_counts(folder: Path, library: Program, bound: dict[str, float]) -> None:
-    got = run(make_spec(Quantity.MEAN, epsilon=400.0, **bound, **VALUES), library)["mean"]
+    got = run_program(make_spec(Quantity.MEAN, epsilon=400.0, **bound, **VALUES), library)["mean"]
     h = next(iter(bound.values()))
     if "threshold" in bound:
         low = high = smooth_sums(h)[0]
@@ -252,13 +223,13 @@ def test_a_mean_clamps_what_users_deviate(folder: Path, library: Program, relati
     clamped = math.fsum(min(max(deviation, -limit), limit) for deviation in deviations)
     expected = 35.0 + clamped / math.fsum(weights)
     fields = {"threshold": h, "clamps_users": True, "lower": lower, "upper": upper, "neighbours": relation}
-    names = run(make_spec(Quantity.MEAN, epsilon=400.0, **fields), library)
+    names = run_program(make_spec(Quantity.MEAN, epsilon=400.0, **fields), library)
     # Numerator and denominator move; the mean is near the middle.
     slack = 2 * 1.1 * 2 * limit / 400.0 * SURE / math.fsum(weights)
     assert abs(names["mean"] - expected) <= slack
     assert abs(expected - 35.0 - math.fsum(deviations) / math.fsum(weights)) > 5 * slack
     # The noise is far wider than what users' means can be: a mean that is not clamped lies outside.
-    noisy = run(make_spec(Quantity.MEAN, epsilon=1e-5, **fields), library)["mean"]
+    noisy = run_program(make_spec(Quantity.MEAN, epsilon=1e-5, **fields), library)["mean"]
     assert abs(noisy - 35.0) <= limit * (1 + 1e-9)
 
 
@@ -274,7 +245,7 @@ def test_noise_is_what_the_bound_asks_for(folder: Path, library: Program) -> Non
         ("count", 7.0),
         ("groups", 3.0),
     ):
-        scale = _scale(run(SPEC_BY_NAME[name], library), library, name)
+        scale = _scale(run_program(SPEC_BY_NAME[name], library), library, name)
         assert expected * (1 - 1e-12) <= scale <= expected * 1.000002, name
 
 
@@ -314,7 +285,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 @PYTHON_AND_OPENDP
 def test_gaussian_noise_covers_epsilon_and_delta(folder: Path, library: Program) -> None:
     """The noise is the least that zero-concentrated DP allows in OpenDP, and the least of all in plain Python."""
-    names = run(SPEC_BY_NAME["count, Gaussian"], library)
+    names = run_program(SPEC_BY_NAME["count, Gaussian"], library)
     if library is Program.OPENDP:
         text = write(SPEC_BY_NAME["count, Gaussian"], library).text
         rho = float(re.findall(r"loss_of\(rho=(.*?)\)", text)[0])
@@ -326,7 +297,7 @@ def test_gaussian_noise_covers_epsilon_and_delta(folder: Path, library: Program)
     assert abs(names["count"] - sum(min(7, size) for size in sizes())) <= 6.2 * deviation + 1
     if library is Program.OPENDP:
         assert names["query"].summarize()["scale"].item() == pytest.approx(deviation, rel=1e-6)
-    other = run(SPEC_BY_NAME["groups, Gaussian"], library)
+    other = run_program(SPEC_BY_NAME["groups, Gaussian"], library)
     if library is Program.OPENDP:  # A user moves 3 counts by 1: sqrt(3) in L2.
         assert other["query"].summarize()["scale"].item() == pytest.approx(math.sqrt(3 / 2 / rho), rel=1e-6)
 
@@ -340,7 +311,7 @@ def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Pr
     choice = make_spec(
         Quantity.QUANTILE, max_rows=2, quantiles=(0.5,), neighbours=REPLACE, epsilon=EPSILON, **VALUES
     )
-    names = run(choice, library)
+    names = run_program(choice, library)
     got = names["quantiles"][0.5]
     # The exponential mechanism errs by more than (2 * 2 / epsilon) (log 2000 + 20.7) = 28 rows with probability below
     # 1e-9; 20 rows lie in one unit of the values. OpenDP may need twice the scale.
@@ -348,7 +319,7 @@ def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Pr
 
 
 def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
-    names = run(
+    names = run_program(
         make_spec(Quantity.QUANTILE, threshold=2.5, quantiles=(0.5,), neighbours=REPLACE, **VALUES),
         Program.PYTHON,
     )
@@ -362,7 +333,7 @@ def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_th
     sensitivities_seen = []
     for relation in ({"neighbours": REPLACE}, {}):
         choice = make_spec(Quantity.QUANTILE, threshold=2.5, quantiles=(0.2, 0.5), **relation, **VALUES)
-        names = run(choice, Program.PYTHON)
+        names = run_program(choice, Program.PYTHON)
         text = write(choice, Program.PYTHON).text
         call = next(line for line in text.splitlines() if "chosen = pick(" in line)
         made = []
@@ -377,7 +348,7 @@ def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_th
 def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, private: bool) -> None:
     h = 7.3
     bounds = {} if private else {"neighbours": REPLACE}
-    names = run(make_spec(Quantity.MEAN, threshold=h, **bounds, **VALUES), Program.PYTHON)
+    names = run_program(make_spec(Quantity.MEAN, threshold=h, **bounds, **VALUES), Program.PYTHON)
     histogram = ContributionHistogram.from_counts(sizes())
     make = private_counts.PrivateCountsProblem if private else mean.MeanProblem
     problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, value_variance=0.25)
@@ -387,199 +358,16 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
     np.testing.assert_allclose(users["weight"] / scale, expected, rtol=1e-12)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
     assert privacy == pytest.approx(float(mean.compute_smooth_error(problem, h).privacy_variance), rel=1e-12)
-    names = run(make_spec(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Program.PYTHON)
+    names = run_program(make_spec(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Program.PYTHON)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
     assert privacy == pytest.approx(
         float(mean.compute_capped_error(problem, 7.0).privacy_variance), rel=1e-12
     )
 
 
-@pytest.mark.parametrize("fit", [BudgetFit.CLIPPED, BudgetFit.FULL])
-def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
-    budget = 0.01
-    products = Counter(
-        product for rows in rows_of_users().values() for product in {product for _, product in rows}
-    )
-    names = run(
-        make_spec(
-            Quantity.TASK_WEIGHTS,
-            exponent=0.25,
-            weight_budget=budget,
-            delta=1e-6,
-            inflation=1.0,
-            fills_every_budget=fit is BudgetFit.FULL,
-        ),
-        Program.PYTHON,
-        {"TASK_SIZES": dict(products), "NUM_USERS": 400},
-    )
-    pairs = (
-        names["pairs"]
-        .assign(
-            user=names["pairs"]["user_id"].astype("category").cat.codes,
-            task=names["pairs"]["product"].astype("category").cat.codes,
-        )
-        .sort_values(["user", "task"])
-    )
-    graph = TaskGraph.from_pairs(Pairs(pairs["user"], pairs["task"], 40), 400)
-    problem = TaskProblem(graph, budget, Loss.CONVEX)
-    expected = WeightRule(0.25, fit).allocate(problem).compute_pair_weights()
-    np.testing.assert_allclose(pairs["weight"], expected, rtol=1e-9)
-    modules = (pairs["weight"] ** 2).groupby(pairs["user"]).sum()
-    assert modules.max() <= budget
-    noise = np.array(names["noisy"]) - np.array(names["totals"])
-    # The sum of 40 squares of standard normal draws exceeds 124 with probability below 1e-9; it is below 6 likewise.
-    assert 6.0 < float(noise @ noise) < 124.0
-
-
-@pytest.mark.parametrize("full", [False, True])
-def test_one_user_moves_weighted_sums_by_at_most_the_root_of_the_budget(folder: Path, full: bool) -> None:
-    """Neighbouring tables: a user with a task of their own, one with every task, one without a task; and nobody."""
-    choice = make_spec(
-        Quantity.TASK_WEIGHTS,
-        exponent=0.5,
-        weight_budget=0.25,
-        delta=1e-6,
-        inflation=1.0,
-        fills_every_budget=full,
-        disclosure=Disclosure.PRIVATE,
-    )
-    public = {"TASK_SIZES": {"x": 2, "y": 1, "z": 40}, "NUM_USERS": 3}
-
-    def totals(rows: str) -> Any:
-        (folder / "shop_events.csv").write_text(f"user_id,product\n{rows}")
-        return run(choice, Program.PYTHON, public)["totals"]
-
-    table = "a,x\nb,x\nb,y\nc,y\n,x\n"
-    totals_before, distances = totals(table), []
-    for rows_added in ("d,secret\n", "d,x\nd,y\nd,z\nd,secret\n", "d,\n", "d,x\n"):
-        totals_after = totals(table + rows_added)
-        assert list(totals_after.index) == list(totals_before.index) == ["x", "y", "z"]
-        distances.append(float(np.linalg.norm(totals_after - totals_before)))
-    assert distances[0] == distances[2] == 0.0
-    assert max(distances) <= 0.5
-    # Three users, sizes 2, 1 and 40, mu = 1/2: the scale is 3 / (3 x 0.25), so a task weighs 1 / sqrt(4 n). A user of
-    # all three uses (1/2 + 1 + 1/40) / 4 = 0.38, more than the budget, and is scaled down to it.
-    assert distances[1] == pytest.approx(0.5)
-    assert distances[3] == pytest.approx(0.5 if full else 8.0**-0.5)
-    assert totals("").tolist() == [0.0, 0.0, 0.0]
-
-
-def test_task_weights_wait_for_public_tasks_and_spend_what_they_may(folder: Path) -> None:
-    answer = ss.task_weights(
-        folder / "shop_events.csv", user="user_id", group="product", epsilon=1, delta=1e-6
-    )
-    text = answer.code("python")
-    assert "p01" not in text
-    with pytest.raises(SystemExit, match="Write the public tasks"):
-        exec(compile(text, "program", "exec"), {})
-    # Balle and Wang 2018, theorem 8, of a vector that moves by sqrt(BUDGET) under noise of scale 1.
-    move = math.sqrt(float(re.search(r"^BUDGET = (\S+)", text, re.MULTILINE)[1]))  # type: ignore[index]
-    delta = norm.cdf(move / 2 - 1 / move) - math.e * norm.cdf(-move / 2 - 1 / move)
-    assert 0.999e-6 < delta <= 1e-6 * (1 + 1e-6)
-
-
-@pytest.mark.parametrize("fit", ["average", "logarithmic", "nobody-clipped", "full"])
-def test_one_user_changes_no_line_of_a_program_of_task_weights(tmp_path: Path, fit: Any) -> None:
-    """The new user has every task, and a task of their own."""
-    table = "user,task\n" + "".join(f"u{i},t{i % 7}\nu{i},t{i % 3}\n" for i in range(60))
-    texts = []
-    for rows_added in ("", "".join(f"new,t{i}\n" for i in range(7)) + "new,secret\n"):
-        (tmp_path / "events.csv").write_text(table + rows_added)
-        answer = ss.task_weights(
-            tmp_path / "events.csv", user="user", group="task", epsilon=1, delta=1e-6, fit=fit
-        )
-        texts.append(answer.code("python"))
-    assert texts[0] == texts[1]
-
-
-def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
-    rng = np.random.default_rng(7)
-    features = np.column_stack([np.ones(60), rng.normal(size=60)])
-    labels = np.clip(20.0 + 3.0 * features[:, 1] + rng.normal(size=60), LOWER, UPPER)
-    problem = RegressionProblem(features, np.repeat(np.arange(20), 3), 1e3, UPPER - LOWER, 1.0, ("one", "x"))
-    estimate = estimate_on_all_rows(problem)
-    (folder / "regression_matrix.parquet").write_bytes(write_matrix(problem, estimate, Disclosure.PUBLIC))
-    pd.DataFrame({"user_id": np.repeat(np.arange(20), 3), "amount": labels}).to_csv(
-        "shop_events.csv", index=False
-    )
-    choice = make_spec(
-        Quantity.COEFFICIENTS,
-        largest_user_weight=estimate.largest_user_weight,
-        num_coefficients=2,
-        neighbours=REPLACE,
-        epsilon=1e3,
-        **VALUES,
-    )
-    got = run(choice, Program.PYTHON)["released"]
-    np.testing.assert_allclose(
-        got, np.linalg.lstsq(features, labels, rcond=None)[0], atol=estimate.laplace_noise.scale * SURE
-    )
-
-
-def classifier_rows() -> ClassifierRows:
-    """The rows of the page, read without the program's code."""
-    table = pd.read_csv("shop_events.csv")
-    features = np.column_stack(
-        [np.ones(len(table)), *((table["product"] == level) for level in ("p01", "p02", "p03"))]
-    )
-    users = pd.factorize(table["user_id"])[0]
-    labelled = LabelledRows(features, table["amount"], users, ("1", "2", "3", "4"))
-    return prepare_rows(labelled, Scaling((None,) * 4, 2.0**0.5), 45.0)
-
-
-def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Without noise it is the page's descent without noise; with it, it differs from run to run.
-    choice = SPEC_BY_NAME["classifier"]
-    quiet = replace(choice, training=replace(choice.training, gradient_noise_std=0.0, weight_noise_std=0.0))
-    got = run(quiet, Program.PYTHON)["theta"]
-    rows = classifier_rows()
-    mechanism = Mechanism(1.0, 1e-5)
-    silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
-    monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
-    page = descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, 2.5)], 0, range(1))
-    np.testing.assert_allclose(got, page[:, 0], rtol=1e-9)
-    assert not np.array_equal(run(choice, Program.PYTHON)["theta"], run(choice, Program.PYTHON)["theta"])
-
-
-@pytest.mark.long_but("cell3")
-@pytest.mark.parametrize(
-    "cell",
-    [
-        Cell(Method.FOLLOWED),
-        Cell(Method.CLIPPED_SUM, 0.5),
-        Cell(Method.SMOOTH, 1.0, 0.5),
-        Cell(Method.CAP, 1000),
-    ],
-)
-def test_a_classifier_by_the_rule_is_the_one_of_the_page(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, cell: Cell
-) -> None:
-    # Without noise, but with the step lengths and the quantile that noise calls for, it is the page's descent.
-    mechanism = training_mechanism.apply_rule(Mechanism(2.0, 1e-5))
-    training = SPEC_BY_NAME["classifier"].training
-    by_rule = code_of_training._add_noise_settings(training, mechanism, cell)
-    quiet = replace(
-        by_rule,
-        gradient_noise_std=0.0,
-        rule=replace(by_rule.rule, count_noise_std=0.0, num_users_noise_std=0.0),
-    )
-    choice = replace(SPEC_BY_NAME["classifier"], threshold=cell.bound, training=quiet)
-    got = run(choice, Program.PYTHON)["theta"]
-    rows = classifier_rows()
-    silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
-    monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
-    if cell.method is Method.FOLLOWED:
-        page = descent.descend_without_noise(rows, mechanism, True)
-    else:
-        page = descent.train_cells(rows, mechanism, [cell], 0, range(1))
-    np.testing.assert_allclose(got, page[:, 0], rtol=1e-6)
-    noisy = replace(choice, training=by_rule)
-    assert not np.array_equal(run(noisy, Program.PYTHON)["theta"], run(noisy, Program.PYTHON)["theta"])
-
-
 @PYTHON_AND_OPENDP
 def test_a_model_gets_capped_rows(folder: Path, library: Program) -> None:
-    names = run(SPEC_BY_NAME["model"], library)
+    names = run_program(SPEC_BY_NAME["model"], library)
     counts = names["kept"]["user_id"].value_counts()
     assert sorted(counts) == sorted(min(7, size) for size in sizes())
 
@@ -590,7 +378,9 @@ def test_two_columns_can_name_a_user(folder: Path, library: Program) -> None:
     table = table.assign(shop=table["user_id"].str[:2], client=table["user_id"].str[2:])
     table.drop(columns="user_id").to_csv("shop_events.csv", index=False)
     choice = make_spec(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
-    assert run(choice, library)["count"] == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)
+    assert run_program(choice, library)["count"] == pytest.approx(
+        sum(min(7, size) for size in sizes()), abs=2
+    )
 
 
 @PYTHON_AND_OPENDP
@@ -602,7 +392,7 @@ def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
     (folder / "shop_events.csv").write_text("shop,client\n" + "\n".join(rows) + "\n")
     choice = make_spec(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
     # Noise of scale 7 / 1000; were they one user, 37 would come out.
-    assert run(choice, library)["count"] == pytest.approx(30, abs=1)
+    assert run_program(choice, library)["count"] == pytest.approx(30, abs=1)
 
 
 @pytest.mark.thinned
@@ -615,7 +405,7 @@ def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Prog
         Quantity.SUM, max_total=150.25, epsilon=1000.0, privacy_unit=(name,), value_column=name + "?"
     )
     truth = float(table.groupby(name)[name + "?"].sum().clip(0.0, 150.25).sum())
-    assert run(choice, library)["total"] == pytest.approx(truth, abs=1.1 * 150.25 / 1000.0 * SURE)
+    assert run_program(choice, library)["total"] == pytest.approx(truth, abs=1.1 * 150.25 / 1000.0 * SURE)
 
 
 @PYTHON_AND_OPENDP
@@ -624,5 +414,5 @@ def test_parquet_and_tsv_are_read(folder: Path, library: Program) -> None:
     table.to_csv("events.tsv", sep="\t", index=False)
     table.to_parquet("events.parquet", index=False)
     for file in ("events.tsv", "events.parquet"):
-        got = run(make_spec(Quantity.COUNT, max_rows=7, epsilon=1000.0, file=file), library)["count"]
+        got = run_program(make_spec(Quantity.COUNT, max_rows=7, epsilon=1000.0, file=file), library)["count"]
         assert got == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)

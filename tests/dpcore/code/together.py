@@ -11,7 +11,7 @@ from dpcore.code import Quantity, ReleasePlan, ReleaseShare, ReleaseSpec
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.programs import Program
 from tests.dpcore.code import files
-from tests.dpcore.code.specs import SPEC_BY_NAME, VALUES, make_spec, run_program
+from tests.dpcore.code.specs import SPEC_BY_NAME, SURE, VALUES, make_spec, run_program
 
 EPSILON = 1000.0
 DELTA = 1e-6
@@ -92,7 +92,7 @@ def check_file(nasty: files.Nasty, library: Program, folder: Path) -> None:
     # A quarter of the budget each: noise of scale 4 / 1000 on users, 8 / 1000 on rows, 16 / 1000 on users per group.
     assert round(releases["users"]) == len(nasty.sizes())
     assert round(releases["rows"]) == nasty.capped_rows(2)
-    noise = 1.05 * 4.0 * files.MAX_TOTAL / files.EPSILON * files.SURE
+    noise = 1.05 * 4.0 * files.MAX_TOTAL / files.EPSILON * SURE
     assert abs(releases["sum"] - nasty.capped_sum()) <= noise
     users = sorted(round(noises) for noises in releases["users per group"].values())
     assert users == nasty.users_of_groups()

@@ -16,8 +16,7 @@ import dpcore as ss
 from dpcore.common.checks import InvalidInput
 from dpcore.data.bin_edges import name_bins, parse_edges
 from dpcore.data.group_list import code_cells, parse_groups, write_groups
-from tests.dpcore.code.specs import run_text
-from tests.dpcore.code.test_code_runs import SURE
+from tests.dpcore.code.specs import SURE, run_text
 
 NASTY = [
     "it's",
