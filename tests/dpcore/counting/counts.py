@@ -13,6 +13,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data.column_roles import Roles, TableKind
 
 WHO = Roles(TableKind.EVENTS, user="user_id")
+LONG = "user_id,v\n" + "".join(f"u{k % 50},{k}\n" for k in range(60_000))
 SMALL = counting.MAX_SMALL_BYTES
 SIZES = [0, SMALL]
 """Bytes up to which a file becomes a table in memory: never, and as the app does.

@@ -1,21 +1,16 @@
 """Files of every kind and size, against counters written by hand."""
 
 import base64
-import errno
 import gc
 import gzip
 import os
 import pickle
-import re
-import subprocess
-import sys
 import tempfile
 import threading
 import traceback
 from collections import Counter
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import duckdb
 import ibis
@@ -28,10 +23,11 @@ import sqlglot
 from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.counting import attempts, diagnose, duck, reduce, reduce_files, workbooks
+from dpcore.counting import duck, reduce, reduce_files
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import (
+    LONG,
     SIZES,
     SMALL,
     WHO,
@@ -105,9 +101,6 @@ def test_columns_that_differ_only_in_case_or_hold_sql_are_told_apart(put):
     assert data.totals.totals.tolist() == [3, 4]
 
 
-LONG = "user_id,v\n" + "".join(f"u{k % 50},{k}\n" for k in range(60_000))
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -166,79 +159,6 @@ def test_an_encrypted_parquet_file_is_called_so(tmp_path, plaintext_footer):
     assert "parquet file is encrypted. write it without" in sentences(path)[0].lower()
 
 
-CELLS = [["user_id", "v"], ["a", 1]]
-
-
-def longer(more):
-    """Puts more rows at the end of a sheet."""
-    return lambda sheet: sheet.replace(b"</sheetData>", more + b"</sheetData>")
-
-
-def test_workbooks_that_unpack_to_endless_rows_are_refused(workbook):
-    far = workbook(CELLS, sheet=lambda xml: re.sub(rb'(<row r="|r="[AB])2"', rb'\g<1>2000000000"', xml))
-    assert far.stat().st_size < 6_000
-    assert "The sheet has more than 1,048,576 rows" in sentences(far)[0]
-
-
-def test_workbooks_of_too_many_rows_or_cells_are_refused(workbook, monkeypatch):
-    monkeypatch.setattr(workbooks, "MAX_SHEET_ROWS", 1_000)
-    monkeypatch.setattr(workbooks, "MAX_SHEET_CELLS", 100_000)
-    blank = workbook(CELLS, sheet=longer(b"<row/>" * 1_000))
-    assert "The sheet has more than 1,000 rows." in sentences(blank)[0]
-    last_rows = b"".join(b'<row r="%d"><c r="ALL%d"><v>1</v></c></row>' % (row, row) for row in range(3, 120))
-    assert (
-        "Row 101: the sheet has more than 100,000 cells."
-        in sentences(workbook(CELLS, sheet=longer(last_rows)))[0]
-    )
-    wide = workbook(CELLS, sheet=longer(b'<row r="3"><c r="ALM3"><v>1</v></c></row>'))
-    assert "Row 3: there are 1,001 columns; at most 1,000 are read." in sentences(wide)[0]
-    monkeypatch.setattr(workbooks, "MAX_OTHER_BYTES", 100)
-    assert "bytes are beside the sheets" in sentences(workbook(CELLS))[0]
-    monkeypatch.setattr(workbooks, "MAX_WORKBOOK_BYTES", 100)
-    assert "unpacks to" in sentences(workbook(CELLS))[0]
-
-
-def test_formulas_of_a_workbook_are_not_run(workbook):
-    # Excel never computed these, so that no value stands there.
-    data = count_files(workbook([["user_id", "v"], ["=cmd|' /C calc'!A0", 1], ["b", 2], ["b", "=1+1"]]))
-    assert data.histogram == histogram_of([2])
-
-
-def test_a_title_above_the_names_of_a_workbook_is_left_out_and_said(workbook):
-    path = workbook(
-        [
-            ["Sales of 2025", None, None],
-            [],
-            ["by Jo"],
-            ["user_id", "v", "group"],
-            ["a", 1, "x"],
-            ["a", 2, "y"],
-        ]
-    )
-    head = counting.open_files([path]).head
-    assert head.columns == ("user_id", "v", "group")
-    assert head.line_numbers.tolist() == [5, 6]
-    assert head.layouts[0].skip == 3  # What a program skips, which reads the sheet by itself.
-    assert head.notes == ("The names of the columns are in line 4, below a title.",)
-    assert count_files(path).histogram == histogram_of([2])
-    # A second column without a name stays one: what stands below is no row of names.
-    for rows_below in (
-        (["anna", "country"], ["bert", 3]),
-        (["user", "group"], ["user", "x"]),
-        (["anna", "rock"],),
-    ):
-        assert counting.open_files([workbook([["user id", None], *rows_below])]).head.columns == (
-            "user id",
-            "column 2",
-        )
-
-
-def test_reading_a_workbook_can_be_stopped(workbook):
-    path = workbook(CELLS, sheet=longer(b"<row/>" * 3_000))
-    with pytest.raises(counting.StoppedError):
-        counting.open_files([path], should_stop=lambda: True)
-
-
 COMMENTED = [
     ("# made on Monday, by x\nuser_id,v\n", 1, "user_id"),
     ('# it is 5" long\n\n#\nuser_id,v\n', 2, "user_id"),
@@ -295,43 +215,6 @@ def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
     assert "the file was written to since it was looked at" in refused()
     path.unlink()
     assert "File file.csv: the file is gone, or cannot be read. Put it back" in refused()
-
-
-def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
-    if not os.path.exists("/dev/full"):
-        pytest.skip("there is no device here that is always full")
-    full = "The temporary folder is full. Free space there"
-
-    def to_full_disk(self, at, encoding):
-        return diagnose.recode_file(
-            self._relations[at], encoding, Path("/dev/full"), self._should_stop, self._steps
-        )
-
-    monkeypatch.setattr(reduce_files.FileReduction, "_recode", to_full_disk)
-    assert full in sentences(put(LONG.encode("utf-16")))[0]
-    monkeypatch.undo()
-
-    class NoRoom(duck.Duck):
-        """What does not fit into memory has nowhere to go."""
-
-        def __init__(self, *arguments, **options):
-            super().__init__(*arguments, **options)
-            self.connection.execute("SET max_temp_directory_size = '1MB'")
-
-    monkeypatch.setattr(attempts, "Duck", NoRoom)
-    monkeypatch.setattr(attempts, "PASS_COUNTS", (1,))
-    path = put("user_id,v\n" + "".join(f"{k},{k}\n" for k in range(600_000)))
-    roles = Roles(TableKind.EVENTS, user="user_id", task="v")
-    with pytest.raises(InvalidInput, match=full):
-        count_files(path, roles, memory_limit=30_000_000)
-    monkeypatch.undo()
-
-    def no_room(*arguments, **options):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(tempfile, "mkdtemp", no_room)
-    with pytest.raises(InvalidInput, match=full):
-        counting.Workspace()
 
 
 def test_broken_parquet_in_the_middle_gets_a_sentence(parquet):
@@ -526,102 +409,6 @@ def test_duckdb_reads_only_its_files_and_fetches_nothing(put, tmp_path, in_memor
                 session.fetch_rows(statement)
         for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
             assert session.fetch_rows(f"SELECT current_setting('{setting}')") == [(False,)]
-
-
-def test_a_workspace_goes_when_nothing_refers_to_it():
-    workspace = counting.Workspace()
-    folder = workspace.folder
-    (folder / "raw.csv").write_text("user\na\n")
-    assert folder.is_dir()
-    del workspace
-    assert not folder.exists()
-
-
-HOLDS_A_WORKSPACE = """
-import sys, time
-from dpcore import counting
-from dpcore.counting import __main__ as shell
-shell.end_on_signals()
-workspace = counting.Workspace()
-(workspace.folder / "raw.csv").write_text("user")
-print(workspace.folder, flush=True)
-time.sleep(300)
-"""
-
-
-@contextmanager
-def another_process(folder):
-    """A process with a workspace in this folder, and where that is."""
-    environment = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder)}
-    command = [sys.executable, "-c", HOLDS_A_WORKSPACE]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
-        try:
-            yield process, Path(process.stdout.readline().strip())
-        finally:
-            process.kill()
-
-
-def test_workspaces_of_killed_processes_go_and_those_of_the_living_stay(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    own_workspace = counting.Workspace()
-    young, old = tmp_path / "sweetspot-1-young", tmp_path / "sweetspot-1-old"  # of no lock they say nothing
-    for folder in (young, old):
-        folder.mkdir()
-    os.utime(old, (1, 1))
-    with another_process(tmp_path) as (process, its):
-        os.utime(its, (1, 1))  # a long count
-        counting.Workspace().close()
-        assert [folder.exists() for folder in (own_workspace.folder, its, young, old)] == [
-            True,
-            True,
-            True,
-            False,
-        ]
-        process.kill()
-        process.wait()
-        assert (its / "raw.csv").exists()  # it could not clean up
-        os.utime(its)  # just made
-        counting.Workspace().close()
-        assert not its.exists()
-    assert own_workspace.folder.exists()
-    own_workspace.close()
-
-
-COUNTS_IN_A_THREAD = """
-import threading, time
-from dpcore.counting import Workspace, duck
-workspace, begun = Workspace(), threading.Event()
-def work():
-    session = duck.Duck([], workspace.folder, steps=duck.Steps(lambda share: begun.set(), 1))
-    try:
-        session.fetch_columns("SELECT count(*) AS n FROM range(100000000000) t(a) WHERE hash(a) % 17 = 3")
-    finally:
-        session.close()
-threading.Thread(target=work, daemon=True).start()
-assert begun.wait(60)
-print(workspace.folder, end="")
-"""
-
-
-@pytest.mark.long
-def test_a_program_ends_in_order_while_it_counts():
-    process_ended = subprocess.run(
-        [sys.executable, "-c", COUNTS_IN_A_THREAD],
-        capture_output=True,
-        text=True,
-        cwd=Path(__file__).parents[3],
-    )
-    assert (process_ended.returncode, "terminate called" in process_ended.stderr) == (0, False)
-    assert not os.path.exists(process_ended.stdout)
-
-
-@pytest.mark.long
-def test_a_program_that_is_told_to_end_leaves_no_files(tmp_path):
-    with another_process(tmp_path) as (process, its):
-        assert its.is_dir()
-        process.terminate()
-        process.wait()
-        assert not its.exists()
 
 
 def test_codes_of_users_are_the_same_in_every_facet(put):

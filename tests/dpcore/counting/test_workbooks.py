@@ -2,6 +2,7 @@
 
 import datetime
 import io
+import re
 import tracemalloc
 import zipfile
 
@@ -15,6 +16,7 @@ from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.counting import workbooks
 from dpcore.data.column_names import check_header_row, count_titles
+from tests.dpcore.counting.counts import count_files, histogram_of, sentences
 
 CELLS = [["user_id", "v"], ["a", 1]]
 LONG_TEXT = "x" * 30_000
@@ -172,3 +174,73 @@ def test_formats_beyond_those_of_excel_are_refused(workbook, monkeypatch):
             assert counting.open_files([path]).columns == ("user_id", "v")
             limits.setattr(workbooks, name, most - 1)
             assert "The Excel workbook is damaged or protected." in refused(path)
+
+
+def longer(more):
+    """Puts more rows at the end of a sheet."""
+    return lambda sheet: sheet.replace(b"</sheetData>", more + b"</sheetData>")
+
+
+def test_workbooks_that_unpack_to_endless_rows_are_refused(workbook):
+    far = workbook(CELLS, sheet=lambda xml: re.sub(rb'(<row r="|r="[AB])2"', rb'\g<1>2000000000"', xml))
+    assert far.stat().st_size < 6_000
+    assert "The sheet has more than 1,048,576 rows" in sentences(far)[0]
+
+
+def test_workbooks_of_too_many_rows_or_cells_are_refused(workbook, monkeypatch):
+    monkeypatch.setattr(workbooks, "MAX_SHEET_ROWS", 1_000)
+    monkeypatch.setattr(workbooks, "MAX_SHEET_CELLS", 100_000)
+    blank = workbook(CELLS, sheet=longer(b"<row/>" * 1_000))
+    assert "The sheet has more than 1,000 rows." in sentences(blank)[0]
+    last_rows = b"".join(b'<row r="%d"><c r="ALL%d"><v>1</v></c></row>' % (row, row) for row in range(3, 120))
+    assert (
+        "Row 101: the sheet has more than 100,000 cells."
+        in sentences(workbook(CELLS, sheet=longer(last_rows)))[0]
+    )
+    wide = workbook(CELLS, sheet=longer(b'<row r="3"><c r="ALM3"><v>1</v></c></row>'))
+    assert "Row 3: there are 1,001 columns; at most 1,000 are read." in sentences(wide)[0]
+    monkeypatch.setattr(workbooks, "MAX_OTHER_BYTES", 100)
+    assert "bytes are beside the sheets" in sentences(workbook(CELLS))[0]
+    monkeypatch.setattr(workbooks, "MAX_WORKBOOK_BYTES", 100)
+    assert "unpacks to" in sentences(workbook(CELLS))[0]
+
+
+def test_formulas_of_a_workbook_are_not_run(workbook):
+    # Excel never computed these, so that no value stands there.
+    data = count_files(workbook([["user_id", "v"], ["=cmd|' /C calc'!A0", 1], ["b", 2], ["b", "=1+1"]]))
+    assert data.histogram == histogram_of([2])
+
+
+def test_a_title_above_the_names_of_a_workbook_is_left_out_and_said(workbook):
+    path = workbook(
+        [
+            ["Sales of 2025", None, None],
+            [],
+            ["by Jo"],
+            ["user_id", "v", "group"],
+            ["a", 1, "x"],
+            ["a", 2, "y"],
+        ]
+    )
+    head = counting.open_files([path]).head
+    assert head.columns == ("user_id", "v", "group")
+    assert head.line_numbers.tolist() == [5, 6]
+    assert head.layouts[0].skip == 3  # What a program skips, which reads the sheet by itself.
+    assert head.notes == ("The names of the columns are in line 4, below a title.",)
+    assert count_files(path).histogram == histogram_of([2])
+    # A second column without a name stays one: what stands below is no row of names.
+    for rows_below in (
+        (["anna", "country"], ["bert", 3]),
+        (["user", "group"], ["user", "x"]),
+        (["anna", "rock"],),
+    ):
+        assert counting.open_files([workbook([["user id", None], *rows_below])]).head.columns == (
+            "user id",
+            "column 2",
+        )
+
+
+def test_reading_a_workbook_can_be_stopped(workbook):
+    path = workbook(CELLS, sheet=longer(b"<row/>" * 3_000))
+    with pytest.raises(counting.StoppedError):
+        counting.open_files([path], should_stop=lambda: True)
