@@ -161,7 +161,7 @@ SECTIONS: Sections = {"Error vs. ε": show_errors, "Shares": show_shares}
 def build_answer(
     dataset: Dataset, parameters: PlanParameters, solution: PlanSolution | None = None
 ) -> Answer:
-    """Divide one budget among several statistics, each under the bound that is best for its share.
+    r"""Divide one budget among several statistics, each under the bound that is best for its share.
 
     Args:
         dataset: How many rows users have; values and groups where lines need them.
