@@ -265,7 +265,7 @@ class Methods:
 
     @property
     def _origin_sentence(self) -> str:
-        """Return the last sentence: by what the result was computed or drawn, and from which data."""
+        """Return the last sentence: computed or drawn, and from private data, public data or a release."""
         if self.choice_source is ChoiceSource.DRAWN:
             return f"{self.subject_phrase} was drawn with [@sweetspot]."
         subject = "This" if self.no_release_sentence and not self.is_withheld else self.subject_phrase

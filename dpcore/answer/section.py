@@ -383,7 +383,7 @@ def list_parts(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]
         'At most 3 rows per user.'
     """
 
-    def reply_with_first(part: Part) -> Any:
+    def record_and_reply(part: Part) -> Any:
         """Append a part, and a window's plot, and return what the section gets for it."""
         read_parts.append(part)
         match part:
@@ -399,14 +399,14 @@ def list_parts(parts: Iterable[Part], runs_searches: bool = False) -> list[Part]
             case Search() if runs_searches:
                 return part.work(lambda share, partial_result=None: None, never)
             case Row():
-                walk_parts(part.parts, reply_with_first)
+                walk_parts(part.parts, record_and_reply)
             case Columns():
                 for column_parts in part.columns:
-                    walk_parts(column_parts, reply_with_first)
+                    walk_parts(column_parts, record_and_reply)
         return None
 
     read_parts: list[Part] = []
-    walk_parts(parts, reply_with_first)
+    walk_parts(parts, record_and_reply)
     return read_parts
 
 

@@ -144,8 +144,8 @@ def minimise(
     point_values = parts_at_points.values
     best_index = int(np.argmin(point_values))
     best_point, best_value = float(points[best_index]), float(point_values[best_index])
-    end_parts = (_select_points(parts_at_points, point_slice) for point_slice in (slice(-1), slice(1, None)))
-    intervals = _Intervals(points[:-1], points[1:], *end_parts)
+    parts_at_left, parts_at_right = (_select_points(parts_at_points, s) for s in (slice(-1), slice(1, None)))
+    intervals = _Intervals(points[:-1], points[1:], parts_at_left, parts_at_right)
     # A single point is its own proof.
     proved_bound = best_value if points.size == 1 else math.inf
     num_evaluations, stop_reason = points.size, ""

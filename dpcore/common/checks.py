@@ -158,7 +158,7 @@ def quote(value: object) -> str:
     return value_text if len(value_text) <= 40 else value_text[:37] + "..."
 
 
-def _as_float(argument: object) -> float:
+def _as_float_or_nan(argument: object) -> float:
     """Convert a number to a float: infinite beyond float64; NaN for a bool and for anything that is no number."""
     if type(argument) is bool or not isinstance(argument, Real):
         return math.nan
@@ -253,9 +253,11 @@ class Problems:
         if not self.finite(**arguments):
             return False
         (lower_name, lower), (upper_name, upper) = arguments.items()
-        if _as_float(lower) < _as_float(upper):
+        if _as_float_or_nan(lower) < _as_float_or_nan(upper):
             return True
-        received_text = " and ".join(format_entered(_as_float(range_end)) for range_end in (lower, upper))
+        received_text = " and ".join(
+            format_entered(_as_float_or_nan(range_end)) for range_end in (lower, upper)
+        )
         self.add(f"{lower_name} must lie below {upper_name}; got {received_text}")
         return False
 
@@ -297,7 +299,7 @@ class Problems:
         """
         are_valid = True
         for argument_name, argument in arguments.items():
-            float_argument = _as_float(argument)
+            float_argument = _as_float_or_nan(argument)
             if not (math.isfinite(float_argument) and is_valid(float_argument)):
                 requirement_text = requirement_format.format(*map(format_entered, limits))
                 self.add(f"{argument_name} must {requirement_text}; got {quote(argument)}")

@@ -335,7 +335,7 @@ def _are_numbers(cells: Iterable[str]) -> bool:
 
 
 def _mark_lines(table_bytes: bytes, separator: str, table_notes: list[str]) -> tuple[bytes, bool]:
-    """Return the text with a mark between fields and a line of names, and True if that line is from the file."""
+    """Put `FIELD_MARK` for the separator, and names first; return the text, and True if the file has the names."""
     table_lines = table_bytes.decode().split("\n")
     header_fields, *rows_of_fields = [split_fields(line, separator) for line in table_lines if line.strip()]
     fields_text = f"Fields stand between {NAME_BY_SEPARATOR[separator]}"

@@ -198,7 +198,7 @@ def compute_printed_bound_of_users(collaboration: Collaboration) -> FloatOrArray
     return bound_without_privacy(collaboration) + collaboration.noise_cost * noise_norm
 
 
-def compute_saving(collaboration: Collaboration) -> FloatOrArray:
+def compute_joint_saving(collaboration: Collaboration) -> FloatOrArray:
     """Compute the bound of full privacy less the bound of joint privacy: c_p L R s (√(nk + ℓ) − √ℓ)/(mn)."""
     bound_full = bound_together(collaboration, ProtectedPart.FULL)
     return bound_full - bound_together(collaboration, ProtectedPart.JOINT)
@@ -207,7 +207,7 @@ def compute_saving(collaboration: Collaboration) -> FloatOrArray:
 def compute_printed_saving(collaboration: Collaboration) -> FloatOrArray:
     """Compute the saving as section 3.2 prints it: L R √(nk)/(εnm).
 
-    Where ℓ is far above nk, `compute_saving` is far smaller.
+    Where ℓ is far above nk, `compute_joint_saving` is far smaller.
     """
     noise_norm = np.sqrt(collaboration.owners * collaboration.personal) / collaboration.epsilon
     return collaboration.noise_cost * noise_norm

@@ -285,7 +285,10 @@ def bound_bias(term: BiasTerm, statistics: CapStatistics, loss_variance: float) 
     }
     if term in compared_terms_by_minimum:
         return np.minimum(
-            *(bound_bias(bias_term, s, loss_variance) for bias_term in compared_terms_by_minimum[term])
+            *(
+                bound_bias(compared_term, s, loss_variance)
+                for compared_term in compared_terms_by_minimum[term]
+            )
         )
     match term:
         case BiasTerm.WORST_CASE:

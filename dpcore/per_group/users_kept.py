@@ -176,7 +176,7 @@ def _multiply_users(keep_probabilities: FloatArray, kept_amounts: FloatArray | N
 
 
 def _convolve(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Multiply the polynomials of pairs of users by plain convolution; coefficients along axis 1."""
+    """Multiply the polynomials of pairs of users by plain convolution; shape (1 or 3 moments, coefficients, pairs)."""
     num_moments, num_coefficients, num_polynomials = x.shape
     product_coefficients = np.zeros((num_moments, 2 * num_coefficients - 1, num_polynomials))
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)

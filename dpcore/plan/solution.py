@@ -479,13 +479,16 @@ def _find_least_budget(
             return replace(parameters.budget, epsilon=smallest_epsilon), equal_shares, needed_amounts
         # Larger by more than `Budget.total` rounds off.
         budget = replace(parameters.budget, epsilon=epsilon * (1.0 + 1e-6))
-        lines = allocate_lines(dataset, parameters, planned_lines, amounts_with_spare / total_amount, budget)
+        shares = amounts_with_spare / total_amount
+        allocated_lines = allocate_lines(dataset, parameters, planned_lines, shares, budget)
         # A line whose program errs a little more than its curve needs a little more.
-        need_factors = [1.0 if line.is_reached else _NEED_FACTORS.get(line.statistic, 1.0) for line in lines]
+        need_factors = [
+            1.0 if line.is_reached else _NEED_FACTORS.get(line.statistic, 1.0) for line in allocated_lines
+        ]
         if max(need_factors) == 1.0:
             break
         needed_amounts = needed_amounts * need_factors
-    return budget, amounts_with_spare / total_amount, needed_amounts
+    return budget, shares, needed_amounts
 
 
 def compare_over_epsilon(dataset: Dataset, parameters: PlanParameters) -> str:

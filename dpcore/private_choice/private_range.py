@@ -79,7 +79,8 @@ the two samples:
 
 At an epsilon of 0.5 a power of 1/2 changes nothing there. It costs 1.32 to 1.62 times for values about 1,000 with a
 deviation of 5, for which a power of 1 costs 40 times."""
-MAX_WIDTH = 1e15
+MAX_MAGNITUDE = 1e15
+"""Largest magnitude of a public number of a range; the smallest distance is its reciprocal."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +122,14 @@ class RangeProblem:
         with Problems() as problems:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon_release)
             problems.between(10.0 * EPSILON_RANGE[0], EPSILON_RANGE[1], selection_epsilon=self.epsilon)
-            is_valid = problems.between(1.0 / MAX_WIDTH, MAX_WIDTH, unit=self.unit, largest=self.largest)
+            is_valid = problems.between(
+                1.0 / MAX_MAGNITUDE, MAX_MAGNITUDE, unit=self.unit, largest=self.largest
+            )
             if is_valid:
                 problems.ascending(unit=self.unit, largest=self.largest)
             for field_name in ("centre", "lower"):
                 if (field_value := getattr(self, field_name)) is not None:
-                    is_valid &= problems.between(-MAX_WIDTH, MAX_WIDTH, **{field_name: field_value})
+                    is_valid &= problems.between(-MAX_MAGNITUDE, MAX_MAGNITUDE, **{field_name: field_value})
             if self.centre is not None and self.lower is not None:
                 problems.add("a typical value goes with both ends, and with a known L only U is chosen")
             if self.clamps_users and self.lower is not None:

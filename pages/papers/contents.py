@@ -45,7 +45,7 @@ def show_figures(figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns]]) ->
     columns_by_heading: dict[str, list[Any]] = {
         "Figure": [figure.name for figure in paper_figures],
         "Claims that hold": [_count_claims(*figure_and_runs) for figure_and_runs in figures_with_runs],
-        **_list_comparisons(figures_with_runs),
+        **_build_comparison_columns(figures_with_runs),
         "Open": [],
         "What it shows": [figure.title for figure in paper_figures],
         "Line": [figure.lines[-1].name for figure in paper_figures],
@@ -68,7 +68,7 @@ def show_items(paper: Paper, figures_with_runs: Sequence[tuple[PaperFigure, Figu
         "Item": [item.items for item in paper.items],
         "What it says": [_remove_markup(item.says) for item in paper.items],
         "Open": [],
-        **_list_comparisons(figures_of_items),
+        **_build_comparison_columns(figures_of_items),
         "State": [item.state for item in paper.items],
         "What differs": [_remove_markup(item.differs) for item in paper.items],
         "Page, tab": [_remove_markup(item.places) for item in paper.items],
@@ -105,7 +105,7 @@ def _show_table(
     )
 
 
-def _list_comparisons(
+def _build_comparison_columns(
     figures_with_runs: Sequence[tuple[PaperFigure, FigureRuns] | None],
 ) -> dict[str, list[Any]]:
     """Return three columns by heading, a row for each figure; a row without a figure holds None.

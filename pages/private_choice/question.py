@@ -9,11 +9,11 @@ from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.parameters import TAB, Option, public
 from dpcore.contributions import MAX_SIZE
 from dpcore.private_choice.parameters import PrivateParameters
-from dpcore.private_choice.private_range import MAX_WIDTH
+from dpcore.private_choice.private_range import MAX_MAGNITUDE
 from pages.shared.base.question import FieldOrigin, Question
 
-_MAGNITUDE_LIMITS = (-MAX_WIDTH, MAX_WIDTH)
-_DISTANCE_LIMITS = (1.0 / MAX_WIDTH, MAX_WIDTH)
+_MAGNITUDE_LIMITS = (-MAX_MAGNITUDE, MAX_MAGNITUDE)
+_DISTANCE_LIMITS = (1.0 / MAX_MAGNITUDE, MAX_MAGNITUDE)
 _form_number = functools.partial(public.number, None, is_renewed=True, place=TAB)
 """Declares a public number of a form in a tab; it is empty at first, and for new data."""
 
@@ -38,7 +38,7 @@ class PageParameters(PrivateParameters):
     """Comes on top of all others; what is chosen on the histogram costs no more."""
     pair_unit: float | None = _form_number("Unit of an amount", (1e-12, 1e12), width=170)
     """Amounts are rounded to this unit. Choose it from the kind of quantity, not from the data."""
-    pair_largest: float | None = _form_number("Highest amount", (1e-12, MAX_WIDTH), width=170)
+    pair_largest: float | None = _form_number("Highest amount", (1e-12, MAX_MAGNITUDE), width=170)
     """The choice takes no L∞ above it. Choose it from the kind of quantity, not from the data."""
     range_known: KnownValue = public.choice(
         KnownValue.TYPICAL, "You know", name="what you know of the values", place=TAB

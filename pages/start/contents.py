@@ -86,7 +86,7 @@ def ask_questions() -> None:
 
 
 def show_advice(dataset: Dataset) -> None:
-    """Show what follows from the answers, below the card, so that it moves no figure."""
+    """Show advice on what was chosen in the page's questions, below the card, so that it moves no figure."""
     advice_sentences = [ADVICE_BY_ANSWER.get(st.session_state.get(QUESTION.get_key("several")) or "", "")]
     advised_page = find_page(st.session_state.get(QUESTION.get_key("release")))
     if advised_page is not None:

@@ -98,8 +98,8 @@ def test_what_is_no_name_table_or_list_gets_a_sentence():
         ): "Levels must hold entries by column, such as levels={'column': ['DE', 'FR']}; got x.",
         ("levels", 3): "Levels must hold entries by column, such as levels={'column': ['DE', 'FR']}; got 3.",
         ("intercept", "no"): "Intercept must be True or False; got 'no'.",
-        ("label", 3): "Label must be the name of a column; got '3'.",
-        ("features", 3): "Features must be the name of a column; got '3'.",
+        ("label", 3): "Label must be the name of a column; got 3.",
+        ("features", 3): "Features must be the name of a column; got 3.",
     }.items():
         assert sentence in list_refusals("regression_weights", FEW, **settings | dict([wrong]))
     numbers = settings | {"features": ["amount"], "label": "shop", "positive": "x"}

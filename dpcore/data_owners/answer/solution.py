@@ -181,14 +181,14 @@ def compare_over_epsilon(
     histogram, collaboration = dataset.histogram, parameters.build_collaboration()
 
     @functools.lru_cache(MAX_CACHED_EPSILONS)
-    def find_cap(epsilon: float) -> regimes.CapChoice:
+    def find_owner_cap(epsilon: float) -> regimes.CapChoice:
         """Find the best cap per owner at one epsilon; recent results are cached."""
         return regimes.find_best_cap(histogram, collaboration.replace(epsilon=epsilon))
 
     def bound_settings_at_best_caps(epsilons: FloatArray) -> FloatArray:
         """Compute every setting's bound at each epsilon's best cap, shape (settings, epsilons)."""
         collaborations_at_epsilons = (
-            replace(parameters, epsilon=e).build_collaboration_of_histogram(histogram, find_cap(e).cap)
+            replace(parameters, epsilon=e).build_collaboration_of_histogram(histogram, find_owner_cap(e).cap)
             for e in epsilons.tolist()
         )
         return np.stack([*map(_bound_settings, collaborations_at_epsilons)], axis=1)
@@ -196,7 +196,7 @@ def compare_over_epsilon(
     return BoundComparison(
         "Best bound (records per owner)",
         "Bound on the excess loss, joint privacy",
-        lambda epsilon: (float(find_cap(epsilon).cap), find_cap(epsilon).joint_bound),
+        lambda epsilon: (float(find_owner_cap(epsilon).cap), find_owner_cap(epsilon).joint_bound),
         lambda e, caps: regimes.compute_joint_bounds(histogram, caps, collaboration.replace(epsilon=e)),
         histogram.sizes,
         histogram.users,
@@ -279,7 +279,7 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
         ("Joint privacy, smooth loss", bounds.bound_smooth_joint, None, "theorem B.1, logs left out"),
         (
             "Saved by joint privacy",
-            bounds.compute_saving,
+            bounds.compute_joint_saving,
             bounds.compute_printed_saving,
             "§3.2 prints √(nk) for √(nk + ℓ) − √ℓ, and leaves √log(1/δ) out",
         ),

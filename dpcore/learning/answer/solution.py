@@ -270,8 +270,8 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     best_choice, total = solution.best_choice, solution.best_choice.total
     values_by_part = list_risk_parts(best_choice)
     share_text_by_part = {
-        name: format_percent(part_value / total) if total > 0.0 else ""
-        for name, part_value in values_by_part.items()
+        part_name: format_percent(part_value / total) if total > 0.0 else ""
+        for part_name, part_value in values_by_part.items()
     }
     relative_error_note = f"({measure_relative_error(best_choice).text})"
     cap, cap_key = best_choice.max_contributions, "max_contributions"

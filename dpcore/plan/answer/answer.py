@@ -161,7 +161,7 @@ SECTIONS: Sections = {"Error vs. ε": show_errors, "Shares": show_shares}
 def build_answer(
     dataset: Dataset, parameters: PlanParameters, solution: PlanSolution | None = None
 ) -> Answer:
-    """Divide one budget among several statistics, each under the bound that is best for its share.
+    r"""Divide one budget among several statistics, each under the bound that is best for its share.
 
     Args:
         dataset: How many rows users have; values and groups where lines need them.
@@ -180,7 +180,7 @@ def build_answer(
         >>> import dpcore as ss
         >>> answer = ss.plan_bounds([1] * 100, epsilon=1, lines="users; rows")
         >>> answer.headline
-        'ε = 1 is enough for both numbers.'
+        'ε = 1 is enough for both numbers within 5\xa0%.'
         >>> answer.bound["share"].round(3).to_dict()
         {'users': 0.5, 'rows': 0.5}
 
@@ -192,7 +192,7 @@ def build_answer(
         >>> columns = {"user": "user", "value": "value", "disclosure": "public"}
         >>> answer = ss.variance_bound(table, **columns, epsilon=1, lower=0, upper=10)
         >>> answer.headline
-        'All of ε = 1 goes to variance (1 row per user), and it is enough.'
+        'All of ε = 1 goes to variance (1 row per user), and it is enough for a target of 5\xa0%.'
         >>> round(answer.solution.lines[0].curve_error, 3), round(answer.solution.lines[0].error, 2)
         (0.707, 0.49)
     """

@@ -282,7 +282,7 @@ class Page:
         return self.needs is not None
 
     def build_source(self, answer: Answer, data: Any) -> ScriptSource:
-        """Build the source of the script in the report."""
+        """Build the source of the report's script: the page's data if the answer reads rows, else the session's."""
         if self.reads_rows(answer):
             return report_content.build_source(data)
         return report_content.build_session_source()

@@ -20,10 +20,10 @@ from dpcore.data_owners.bounds import (
     bound_together,
     bound_trivially,
     bound_without_privacy,
+    compute_joint_saving,
     compute_printed_bound_alone,
     compute_printed_bound_of_users,
     compute_printed_saving,
-    compute_saving,
 )
 from dpcore.data_owners.network_parts import NUM_PARAMETERS, SIZE_BY_LAYER, PersonalPart
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
@@ -152,9 +152,9 @@ def test_with_the_printed_sum_one_owner_would_gain_from_joining_itself() -> None
 def test_what_joint_privacy_saves_is_less_than_printed() -> None:
     # √(1,280 + 7,850) − √7,850 = 6.95 where √1,280 = 35.8 is printed; s is dropped there as well.
     collaboration = ISSUE.replace(owners=128.0, personal=10.0, delta=math.exp(-1.0))
-    assert float(compute_saving(collaboration) / compute_printed_saving(collaboration)) == pytest.approx(
-        6.95 / 35.78, rel=1e-3
-    )
+    assert float(
+        compute_joint_saving(collaboration) / compute_printed_saving(collaboration)
+    ) == pytest.approx(6.95 / 35.78, rel=1e-3)
 
 
 def find_crossing(low: np.ndarray, high: np.ndarray, pays: object) -> np.ndarray:
