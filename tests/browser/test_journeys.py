@@ -181,7 +181,7 @@ def test_from_an_uploaded_file_to_weights_a_link_and_what_a_reload_loses(
     problem = mean.private_counts.PrivateCountsProblem(
         histogram, moved, 100.0, 2500.0, target=mean.Target.TABLE, user_share=0.2
     )
-    assert read_best_cap(page) == format_count(mean.read_best_cap(problem).max_contributions, "row")
+    assert read_best_cap(page) == format_count(mean.find_best_cap(problem).max_contributions, "row")
 
     press(page.get_by_role("tab", name="Downloads"))
     with page.expect_download() as waiting:

@@ -56,7 +56,7 @@ def a_deep_link_as_the_first_request_keeps_the_shell(page: Page, url: str) -> No
     assert epsilon(page) == 5.0
     expect(page.locator(".st-key-shell_data")).to_contain_text("Commits per author of Requests")
     problem = mean.MeanProblem(samples.load("requests-commits").histogram, 5.0, 1.0, 0.25)
-    assert read_best_cap(page) == format_count(mean.read_best_cap(problem).max_contributions, "row")
+    assert read_best_cap(page) == format_count(mean.find_best_cap(problem).max_contributions, "row")
 
 
 def an_upload_is_saved(page: Page, file: Path) -> None:

@@ -15,6 +15,7 @@ import dpcore as ss
 from dpcore.code import write
 from dpcore.common.programs import Program
 from dpcore.data import samples
+from dpcore.reply import Reply
 from tests.dpcore.code import audit
 from tests.dpcore.code.specs import run_program
 
@@ -32,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(program: str, **settings: Any) -> ss.Reply:
+def ask(program: str, **settings: Any) -> Reply:
     defaults = {"epsilon": 1.0, "lower": 0, "upper": 100, "counts": "private"}
     return ss.mean_bound(SHOP, program=program, **{**defaults, **settings})
 

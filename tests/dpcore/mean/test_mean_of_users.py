@@ -20,6 +20,7 @@ from dpcore.data import samples
 from dpcore.mean.clamped_users import ClampedUsersProblem
 from dpcore.mean.table_values import ValueSummary
 from dpcore.mean.value_range import ValueRangeProblem, WeightedRows
+from dpcore.reply import Reply
 from tests.dpcore.code import audit
 from tests.dpcore.mean.test_clamped_users import make_values
 
@@ -38,7 +39,7 @@ def make_table(seed: int = 4, num_users: int = 120) -> pd.DataFrame:
     return pd.DataFrame({"user": users, "value": values})
 
 
-def ask(table: pd.DataFrame | str, **settings: Any) -> ss.Reply:
+def ask(table: pd.DataFrame | str, **settings: Any) -> Reply:
     defaults = {"epsilon": 1.0, "lower": 2, "upper": 15, "counts": "private", "clamp": "users"}
     return ss.mean_bound(table, user="user", value="value", disclosure="public", **{**defaults, **settings})
 

@@ -24,8 +24,6 @@ from dpcore.plan.parameters import NUM_PARTS, PlanParameters
 from dpcore.plan.solution import allocate_lines
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
-pytestmark = pytest.mark.usefixtures("few_subsamples")
-
 SHOP = samples.load("shop-events")
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 ALL = "users; rows; sum; mean; quantile 0.75; users per group; rows per group; sums per group"
