@@ -3,7 +3,7 @@
     python benchmarks/command.py [--rows 1000000] [--repeats 3]
 
 From the start of a process to its end, as a person at a shell waits for it; the least of some rounds, in turns. Only
-ratios within one run are to be compared. The first answer on a small file takes 1.1 times the CPU of importing NumPy,
+ratios within one run are to be compared. The first answer on a small file takes 0.9 times the CPU of importing NumPy,
 SciPy's optimisers, pandas and DuckDB, of which it needs all but SciPy.
 
 PipelineDP's tuner, which compares candidates for a count (it knows no mean), is in its repository and not in its
