@@ -24,23 +24,25 @@ def list_missing_names(code: str) -> list[str]:
     modules_by_name = {}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ("dpcore", "pages"):
-            parent = importlib.import_module(node.module)
+            package = importlib.import_module(node.module)
             for alias in node.names:
-                taken = getattr(parent, alias.name, None) or find_module(f"{node.module}.{alias.name}")
-                if isinstance(taken, ModuleType):
-                    modules_by_name[alias.asname or alias.name] = taken
+                imported_object = getattr(package, alias.name, None) or find_module(
+                    f"{node.module}.{alias.name}"
+                )
+                if isinstance(imported_object, ModuleType):
+                    modules_by_name[alias.asname or alias.name] = imported_object
         elif isinstance(node, ast.Import):
-            named = [a for a in node.names if a.asname and a.name.partition(".")[0] in ("dpcore", "pages")]
-            modules_by_name |= {a.asname: importlib.import_module(a.name) for a in named}
+            aliases = [a for a in node.names if a.asname and a.name.partition(".")[0] in ("dpcore", "pages")]
+            modules_by_name |= {a.asname: importlib.import_module(a.name) for a in aliases}
     # A variable of the same name hides the module.
-    hidden = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    hidden |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+    local_names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    local_names |= {n.arg for n in nodes if isinstance(n, ast.arg)}
     return [
         f"{node.value.id}.{node.attr}"
         for node in nodes
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
-        and node.value.id in modules_by_name.keys() - hidden
+        and node.value.id in modules_by_name.keys() - local_names
         and node.attr not in INVENTED_NAMES
         and not hasattr(modules_by_name[node.value.id], node.attr)
     ]

@@ -258,7 +258,7 @@ def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures]
             rounds_trained[owner] = round_index + 1
             for name in shared_names:
                 totals[name] += weights[name]
-        last_sent = shared
+        last_sent_layers = shared
         shared = {
             name: total / num_drawn + noise_std * rng.standard_normal(total.shape, np.float32)
             for name, total in totals.items()
@@ -273,7 +273,7 @@ def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures]
         missed_epochs = epochs * int(rounds - rounds_trained[owner])
         records = training.pictures[owner], training.labels[owner]
         # No owner trains after the last round: its personal layers never saw that round's noise.
-        weights = train_personal(last_sent | personal[owner], *records, missed_epochs, setting, rng)
+        weights = train_personal(last_sent_layers | personal[owner], *records, missed_epochs, setting, rng)
         accuracies.append(_test(weights | shared, tests, owner))
     return float(np.mean(accuracies))
 

@@ -104,7 +104,7 @@ def add_own_error(
     format_error: Callable[[float], str],
     error_note: str = "",
 ) -> tuple[Number, ...]:
-    """Add the error at the user's bound to the numbers of an answer, whose second one is its error; none for None."""
+    """Add the error at the user's own bound, if there is one, to an answer's numbers; the second one is its error."""
     if own_error is None or not math.isfinite(own_error):
         return numbers
     label, error_text = f"{numbers[1].label}, your own bound", format_error(own_error)

@@ -123,8 +123,13 @@ class DuckColumn:
         """Return this result for each row: of the rows in this order, or with equal cells in these columns."""
         keys_sql = ", ".join(map(quote_identifier, group_by))
         window_sql = f"PARTITION BY {keys_sql}" if order_by is None else f"ORDER BY {order_by.sql}"
-        template = self.window_template or f"{self.sql} OVER ({{}})"
-        return replace(self, sql=template.replace("{}", window_sql))
+        # Not one template for both: the name of a column may have braces.
+        sql = (
+            self.window_template.format(window_sql)
+            if self.window_template
+            else f"{self.sql} OVER ({window_sql})"
+        )
+        return replace(self, sql=sql)
 
     isnull, notnull = _define("({} IS NULL)", "BOOLEAN"), _define("({} IS NOT NULL)", "BOOLEAN")
     isnan, between = _define("isnan({})", "BOOLEAN"), _define("({} BETWEEN {} AND {})", "BOOLEAN")

@@ -177,9 +177,10 @@ class _Search:
 
     @property
     def _closing_bound(self) -> float:
-        """Return the lower bound at which a box is closed: no split in it is better by more than `TARGET_GAP`.
+        """Return the lower bound at which a box is closed: no split in it is better by more than the allowed gap.
 
-        No cut makes the margin of whole noise smaller. Where it alone exceeds the gap, it is not searched for.
+        This is `TARGET_GAP`. No cut makes the margin of whole noise smaller: where it alone exceeds that gap, the
+        allowed gap is the sum of both.
         """
         is_hopeless = self.total_margin > TARGET_GAP * self.best_objective
         return self.best_objective * (1.0 - TARGET_GAP) - (self.total_margin if is_hopeless else 0.0)

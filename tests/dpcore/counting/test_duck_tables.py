@@ -152,3 +152,12 @@ def test_codes_are_the_same(duck):
     for build in (lambda *t: query.code_values(*t, "row_"), query.code_pairs):
         rows = check(duck, "rows", lambda t, build=build: build(t, *tables[type(t)].values()))
         assert len(rows) > 10
+
+
+def test_a_window_keeps_the_braces_in_the_name_of_a_column(duck):
+    duck.connection.execute(
+        """CREATE OR REPLACE TEMP TABLE braces AS SELECT unnest([1, 5, 2]) AS "a{}", 7 AS b"""
+    )
+    table = DuckTable.of_name("braces", {"a{}": "INTEGER", "b": "INTEGER"})
+    largest = table.mutate(largest=table["a{}"].max().over(group_by=["b"]))
+    assert duck.connection.execute(largest.sql).fetchall() == [(1, 7, 5), (5, 7, 5), (2, 7, 5)]
