@@ -59,6 +59,7 @@ def watch(name: str, session: Session, now: float) -> None:
     server_server._watched_sessions[name] = server_server.WatchedSession(weakref.ref(session), now)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("num_visitors", [4, pytest.param(100, marks=pytest.mark.long)])
 def test_nothing_is_left_of_visitors(num_visitors: int) -> None:
     port = str(helpers.launcher.choose_port(45000))

@@ -371,6 +371,7 @@ print(sorted({{'streamlit', 'plotly'}} & set(sys.modules)))
     assert done.stdout.split() == ["[]", "[]"], done.stderr
 
 
+@pytest.mark.long
 def test_the_first_answer_on_a_file_waits_for_no_library_that_it_does_not_use() -> None:
     # Ibis with its SQL dialects alone took as long as all the rest.
     code = """
@@ -398,6 +399,7 @@ print(sorted({name.partition('.')[0] for name in sys.modules}))
     assert loaded & (unused | {"streamlit", "plotly", "matplotlib"}) == set()
 
 
+@pytest.mark.long
 def test_the_first_figure_does_not_wait_for_pandas() -> None:
     # It takes 0.2 s to load; what Start draws is read and drawn without it.
     names = [

@@ -343,6 +343,7 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
     assert app.output() == output_before
 
 
+@pytest.mark.long
 def test_a_demo_refuses_uploads_before_it_reads_them(app):
     served = "/_stcore/upload_file/a/b"
     answer = ask(app.url, served, method="PUT", content_length="150000000")
@@ -381,6 +382,7 @@ def test_uploads_are_read_without_a_disk(monkeypatch):
         assert thread.submit(asyncio.run, uploaded()).result() == content
 
 
+@pytest.mark.long
 def test_a_demo_with_wrong_settings_does_not_start(tmp_path):
     environment = {**os.environ, access.SERVED: "1", access.ORIGINS: "demo.example.org"}
     port = helpers.launcher.choose_port(40000 + os.getpid() % 20000)

@@ -73,6 +73,7 @@ def hostile_port() -> Iterator[int]:
             server.shutdown()
 
 
+@pytest.mark.long
 def test_a_hostile_page_reaches_nothing_and_moves_nothing(
     browser: Browser, hostile_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -421,6 +421,7 @@ def test_codes_of_users_are_the_same_in_every_facet(put):
     assert code_of_value[1.0] == code_of_value[3.0]
 
 
+@pytest.mark.long
 def test_no_name_of_a_column_outlives_what_was_counted(put):
     def remembered(name):
         gc.collect()

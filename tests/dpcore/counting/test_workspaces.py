@@ -17,6 +17,7 @@ from dpcore.data.column_roles import Roles, TableKind
 from tests.dpcore.counting.counts import LONG, count_files, sentences
 
 
+@pytest.mark.long
 def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no device here that is always full")

@@ -33,6 +33,7 @@ def test_the_paper_s_algorithm_tells_more_than_it_claims() -> None:
     assert audit.false < 0.06 * 700
 
 
+@pytest.mark.long
 def test_the_noise_is_what_accounting_accepts_and_no_more() -> None:
     import dp_accounting
     from dp_accounting import rdp

@@ -194,7 +194,7 @@ def release_leanings(present: bool, unit_size: int, noise: float, seed: int) -> 
     return np.array([w[1, 0] - w[0, 0] for w in releases])
 
 
-@pytest.mark.long_but("1")
+@pytest.mark.long
 @pytest.mark.parametrize("unit_size", [1, 3])
 def test_an_audit_of_the_shared_part_shows_no_more_than_epsilon(unit_size: int) -> None:
     """It fails wrongly with probability at most 1e-6: that is what the confidence leaves."""

@@ -113,7 +113,7 @@ def test_the_best_limit_is_that_of_a_general_solver(has_private_counts: bool) ->
         assert objective.value == pytest.approx(best.error_parts.error**2, rel=1e-6)
 
 
-@pytest.mark.long_but("False")
+@pytest.mark.long
 @pytest.mark.parametrize("has_private_counts", [True, False])
 def test_no_threshold_is_better_than_the_certificate_says(has_private_counts: bool) -> None:
     for seed in range(8):

@@ -36,7 +36,7 @@ def build_parameters(
     return PerGroupParameters(epsilon, statistic, kind, **settings)
 
 
-@pytest.mark.long_but("Program.PYTHON")
+@pytest.mark.long
 @pytest.mark.parametrize("program", LIBRARIES)
 def test_noise_and_bounds_are_those_of_the_program_that_is_handed_over(program: Program) -> None:
     relations = Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER

@@ -154,7 +154,7 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
         assert other.error == pytest.approx(capped.expected_rank_error, rel=0.03)  # of 400 subsamples
 
 
-@pytest.mark.long_but("Program.BEST")
+@pytest.mark.long
 @pytest.mark.parametrize("program", [Program.OPENDP, Program.TUMULT, Program.PIPELINEDP, Program.BEST])
 def test_a_quantile_alone_has_the_error_and_the_bound_of_its_page(program):
     settings = {"user": "user_id", "value": "amount", "epsilon": 0.4, "lower": 0.0, "upper": 100.0}

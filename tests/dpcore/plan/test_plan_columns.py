@@ -104,7 +104,7 @@ PAID = {"2.5": 2.5, "1,234.5": 1234.5, "12": 12.0, ".5": 0.5, "-1\u00a0000.25": 
 CELLS_WITHOUT_NUMBER = ("", "n/a", "oops", "inf", "1e200", "1,2,3", "1;5")
 
 
-@pytest.mark.long_but("private")
+@pytest.mark.long
 @pytest.mark.parametrize("disclosure", ["public", "private"])
 def test_marks_of_every_column_are_read_as_those_of_one(disclosure, tmp_path, monkeypatch, capsys):
     """A nasty file, read by page, call and programs; each column has other marks, and cells without a number.

@@ -245,7 +245,7 @@ SMALL = {"lower": 0, "upper": 10}
 OF_NOISE = {"laplace": {}, "gaussian": {"mechanism": "gaussian", "delta": 1e-6}}
 
 
-@pytest.mark.long_but("mean-laplace-rows", "mean-gaussian-users", "standard deviation-gaussian-rows")
+@pytest.mark.long_but("mean-gaussian-users", "standard deviation-gaussian-rows")
 @pytest.mark.parametrize("clamp", ["rows", "users"])
 @pytest.mark.parametrize("noise", OF_NOISE)
 @pytest.mark.parametrize("statistic", ["mean", "variance", "standard deviation"])
@@ -287,6 +287,7 @@ def test_the_epsilon_for_a_target_is_where_the_stated_error_reaches_it(statistic
     assert abs(at_needed.curve_error / at_needed.error - 1.0) > 0.005
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("noise", OF_NOISE)
 def test_totals_are_of_the_errors_of_the_lines(noise):
     for objective in ("least sum", "least largest"):

@@ -81,7 +81,7 @@ def test_no_split_and_no_bound_is_better_and_none_below_the_proof(noise):
     assert best <= value * 1.05  # The brute force comes near it, so that it could have been below.
 
 
-@pytest.mark.long_but("6-2.0-NoiseKind.LAPLACE")
+@pytest.mark.long
 @NOISES
 @pytest.mark.parametrize(("most", "epsilon"), [(1, 2.0), (6, 2.0), (1, 0.03)])
 def test_a_plan_shares_a_count_where_that_errs_less_and_keeps_its_promise(noise, most, epsilon):
@@ -123,7 +123,7 @@ def test_a_plan_shares_a_count_where_that_errs_less_and_keeps_its_promise(noise,
     assert plan.bound["share"].sum() == pytest.approx(1.0)
 
 
-@pytest.mark.long_but("Program.OPENDP-NoiseKind.GAUSSIAN", "Program.PYTHON-NoiseKind.LAPLACE")
+@pytest.mark.long_but("Program.OPENDP-NoiseKind.GAUSSIAN")
 @NOISES
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 def test_programs_release_the_count_once_and_state_the_noise_of_the_plan(

@@ -116,7 +116,7 @@ REPLACE = HistogramParameters(1.0, BINS, neighbours=Neighbours.REPLACE_USER)
 GAUSSIAN = HistogramParameters(1.0, BINS, noise=HistogramNoise.GAUSSIAN, delta=1e-3)
 
 
-@pytest.mark.long_but("replaced", "replaced too")
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("parameters", "one", "other", "at_least"),
     [

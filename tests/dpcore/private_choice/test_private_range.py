@@ -199,6 +199,7 @@ def test_the_law_is_that_of_the_definition() -> None:
             np.testing.assert_allclose(computed, expected, atol=1e-5)
 
 
+@pytest.mark.long
 def test_the_same_search_catches_what_is_wrong() -> None:
     def find_largest_ratio(relation: Neighbours, wrong: str) -> float:
         largest = 0.0
@@ -233,7 +234,7 @@ def test_shares_of_both_sides_never_exceed_a_user() -> None:
     assert share == 2 * RESOLUTION // 6  # Two of three rows above, of a user with half of the cap.
 
 
-@pytest.mark.long_but("Neighbours.ADD_OR_REMOVE_USER")
+@pytest.mark.long
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a_centre_that_is_drawn_is_paid_for(relation: Neighbours) -> None:
     """The median at a quarter of epsilon, and the half-width at the rest, whatever the centre was."""

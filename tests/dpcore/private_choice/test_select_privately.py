@@ -96,7 +96,7 @@ def ask(kind: str, data: Any, **options: Any) -> Any:
     )
 
 
-@pytest.mark.long_but("groups", "mean")
+@pytest.mark.long_but("mean")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_user_decides_how_a_selection_ends_or_what_it_says(kind, tmp_path) -> None:
     forms, accounts = set(), set()
@@ -117,7 +117,7 @@ def test_no_user_decides_how_a_selection_ends_or_what_it_says(kind, tmp_path) ->
     assert len(accounts) == 1
 
 
-@pytest.mark.long_but("groups")
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["sum", "sums of groups", "groups", "mean"])
 def test_the_command_ends_alike_whatever_a_user_writes(kind, tmp_path) -> None:
     question, settings, public = KINDS[kind]
@@ -157,6 +157,7 @@ def test_tables_in_memory_are_read_by_the_same_rules() -> None:
     )
 
 
+@pytest.mark.long
 def test_a_draw_takes_the_data_of_an_answer_and_nothing_that_it_found() -> None:
     base = pd.DataFrame({"who": ["a", "b", "a"], "amount": [1.0, 2.0, 3.0], "place": ["x", "x", "y"]})
     user = pd.DataFrame({"who": ["z", "z"], "amount": [-500.0, 1.0], "place": ["x", "y"]})
@@ -238,7 +239,7 @@ def test_on_data_that_have_an_answer_the_law_is_that_of_its_draw(kind, tmp_path,
     assert np.array_equal(straight, chances(lambda: answer.draw(1.0, **public), monkeypatch))
 
 
-@pytest.mark.long_but("mean", "replaced")
+@pytest.mark.long_but("replaced")
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_user_more_moves_no_chance_by_more_than_epsilon(kind, tmp_path, monkeypatch) -> None:
     """Through the reading: small tables with and without the rows of one user, the empty table among them."""

@@ -52,7 +52,7 @@ def find_laws(
     return laws
 
 
-@pytest.mark.long_but("users, replaced-0", "no centre-40")
+@pytest.mark.long_but("users, replaced-0")
 @pytest.mark.parametrize(
     ("kind", "index"),
     [(kind, index) for kind in KINDS for index in ((0, 40, 300) if "no centre" in kind else (0,))],
@@ -80,7 +80,7 @@ def test_one_user_moves_no_chance_by_more_than_epsilon(
     assert 0.05 < largest <= 1.0 + 1e-6
 
 
-@pytest.mark.long_but("both ends", "users, replaced", "no centre")
+@pytest.mark.long_but("users, replaced")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_law_is_that_of_the_values_in_the_file(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -104,7 +104,7 @@ def test_the_law_is_that_of_the_values_in_the_file(
         np.testing.assert_allclose(law, frame_law, atol=1e-9)
 
 
-@pytest.mark.long_but("users")
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["both ends", "users", "no centre"])
 def test_no_user_decides_how_a_selection_ends_or_what_it_says(kind: str, tmp_path: Path) -> None:
     texts, accounts = set(), set()

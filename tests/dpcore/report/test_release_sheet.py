@@ -48,6 +48,7 @@ def answer_all(dataset):
     return {name: reply.answer for name, reply in replies.items()}
 
 
+@pytest.mark.long
 def test_two_private_tables_have_one_sheet():
     """A large table, one whose best release is nothing, and one of a heavy user: what differs is in no sheet."""
     tables = (make_table([3] * 300), make_table([1], 1), make_table([1] * 30 + [400], 2))

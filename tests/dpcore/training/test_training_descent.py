@@ -317,6 +317,7 @@ def test_a_step_has_its_share_of_the_users(method, no_noise):
     assert abs(nobody - 0.6**5) < 5 * math.sqrt(0.6**5 / 2000)
 
 
+@pytest.mark.long
 def test_an_audit_finds_no_more_than_epsilon():
     epsilon, delta = 2.0, 0.01
     settings_ = {"loss": LossKind.HINGE, "steps": 4, "average": Average.ALL, "radius": 1e6}

@@ -45,6 +45,7 @@ def build_private_pair(statistic: Statistic = Statistic.ROWS, **options: object)
     return DrawnPair(int(groups[-1]), float(amounts[-1] * unit), FACTS, problem, "product")
 
 
+@pytest.mark.long
 def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     app = check(use_dataset(open_app("Group by"), SECRET).run())
     check(app.button(key="per_group_card_draw").click().run())

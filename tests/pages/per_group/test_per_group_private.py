@@ -112,6 +112,7 @@ def test_curves_go_through_what_is_asked(rows: Any) -> None:
     assert {"groups_pair", "error_of_lost_scaled"} <= set(columns)
 
 
+@pytest.mark.long
 def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: Any) -> None:
     told = answer_from(rows)
     assert told.headline.startswith("Keep at most")

@@ -59,7 +59,7 @@ def buttons(app: Any, name: str) -> list[str]:
     return [button.label for button in app.button if button.key == f"{name}_card_draw"]
 
 
-@pytest.mark.long_but("sum row by row, Gaussian")
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("title", "name", "state", "number", "wanted", "says"),
     [

@@ -47,6 +47,7 @@ def fill_form(app, **form):
         app.session_state[f"private_choice.range_{name}"] = value
 
 
+@pytest.mark.long
 def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> None:
     app = check(use_dataset(open_app("Mean"), SECRET).run())
     fill_form(app)

@@ -245,6 +245,7 @@ def test_a_second_release_is_of_the_private_data_again() -> None:
     )
 
 
+@pytest.mark.long
 def test_other_data_have_a_ledger_of_their_own() -> None:
     app = draw_release(open_private_file())
     app = use(upload(go(app, "Data"), b"size,users\n1,300\n5,40\n", "other.csv"))

@@ -75,7 +75,7 @@ def form(text: str) -> str:
     return re.sub(r"\b(row|group)s\b", r"\1", re.sub(r"[0-9][0-9.,e+-]*", "#", text))
 
 
-@pytest.mark.long_but("groups")
+@pytest.mark.long
 @pytest.mark.parametrize("kind", leave_repeats(KINDS, lambda kind: KINDS[kind][0]))
 def test_no_user_decides_whether_a_page_selects_and_what_it_says(kind: str, monkeypatch) -> None:
     name, state = KINDS[kind]

@@ -62,6 +62,7 @@ def open_quantile_page(**link):
 PRIVATE = dataclasses.replace(SHOP, name="mine.csv", disclosure=Disclosure.PRIVATE)
 
 
+@pytest.mark.long
 def test_the_first_answer_stands_until_the_exact_one_is_there(monkeypatch):
     app = open_quantile_page()
     work_waits_for_stop(monkeypatch)

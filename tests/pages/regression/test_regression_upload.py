@@ -121,6 +121,7 @@ def test_what_was_entered_for_one_table_is_asked_anew_with_the_next():
     assert app.session_state["regression.residual_variance"] != 31.5
 
 
+@pytest.mark.long
 def test_a_draw_of_private_labels_needs_an_entered_variance():
     app = open_tab(enter_bounds(with_upload()), "Release")
     assert app.button(key="regression_draw").disabled
@@ -159,6 +160,7 @@ def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
     assert list_metrics(wait_for_work(app))
 
 
+@pytest.mark.long
 def test_public_labels_propose_bounds():
     app = wait_for_work(with_upload(public=True))
     low, high = app.session_state["regression.lower"], app.session_state["regression.upper"]
@@ -168,6 +170,7 @@ def test_public_labels_propose_bounds():
     assert list_metrics(app)
 
 
+@pytest.mark.long
 def test_the_address_of_a_table_of_ones_own_holds_nothing_that_may_come_from_it():
     app = enter_bounds(with_upload(), -3.5, 93.25)
     assert "-3.5" in read_shown_link(app)  # A link is shared on purpose.

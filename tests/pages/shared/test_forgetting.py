@@ -181,6 +181,7 @@ def test_regression_s_own_data_and_account_are_untouched(filled_session: tuple[b
         assert {key: seen[when][key] for key in own} == {key: f"secret of {key}" for key in own}
 
 
+@pytest.mark.long
 def test_a_variance_entered_beside_private_data_is_in_neither_session_nor_link() -> None:
     app = go(use(upload(open_app("Data"), SHOP_EVENTS, "shop_events.csv")), "Weights vs. caps")
     assert data(app).is_private

@@ -113,6 +113,7 @@ def hostile(draw: st.DrawFn) -> bytes:
     return text.encode()
 
 
+@pytest.mark.long
 @settings(max_examples=250, deadline=None)
 @given(hostile())
 def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> None:

@@ -413,6 +413,7 @@ def test_a_link_is_followed_once():
     assert app.number_input(key=keys.EPSILON).value == 0.5
 
 
+@pytest.mark.long
 def test_a_link_holds_no_number_computed_from_private_data():
     # 137 users with 2 rows each and one with 41; values 17.31 and 91.77 make every figure distinctive.
     rows = [f"u{k},{value}" for k in range(137) for value in (17.31, 91.77)]

@@ -159,6 +159,7 @@ def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
                 assert {*spec.propose_values(data, names)} & {*spec.fields} <= {*spec.proposed_field_names}
 
 
+@pytest.mark.long
 def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
     """Public counts were said of other data: these begin with private counts, and a sentence says both."""
     for title, field, link, words in (

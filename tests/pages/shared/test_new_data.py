@@ -146,6 +146,7 @@ def test_a_range_of_one_column_is_asked_for_anew_with_another_column_of_the_file
     assert app.number_input(key="mean.upper").value is None
 
 
+@pytest.mark.long
 def test_the_range_of_a_link_on_an_upload_stays_for_the_file_that_it_waits_for() -> None:
     app = open_app("Mean", link="1", data="upload", epsilon="1", lower="3", upper="977", counts="private")
     app = go(use(upload(go(app, "Data"), table("amount"), "first.csv")), "Mean")

@@ -57,7 +57,7 @@ def use_file(content: bytes):
     return use(app)
 
 
-@pytest.mark.long_but("row each")
+@pytest.mark.long
 @pytest.mark.parametrize("content", [ONE_USER, ONE_ROW_EACH, ONE_HEAVY], ids=["user", "row each", "heavy"])
 def test_no_page_speaks_of_one_as_of_many(content):
     app = use_file(content)

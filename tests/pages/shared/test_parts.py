@@ -79,6 +79,7 @@ def test_no_trace_has_more_than_500_points_and_all_are_numbers(name):
             assert np.all(np.asarray(trace.x, dtype=float) > 0), (key, trace.name)
 
 
+@pytest.mark.long_for("1e6 sizes")
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_axes_are_named_and_fixed(name):
     units = ("per user", "share", "Share", "Users per size", "unit of the values", "1 = ")
@@ -89,6 +90,7 @@ def test_axes_are_named_and_fixed(name):
             assert all(math.isfinite(end) for end in axis.range), key
 
 
+@pytest.mark.long_for("1e6 sizes")
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_axis_ranges_do_not_depend_on_epsilon(name):
     before, after = figures_of(HISTOGRAMS[name], 0.01), figures_of(HISTOGRAMS[name], 30.0)

@@ -175,6 +175,7 @@ def test_a_pin_whose_large_number_is_the_error_says_the_choice() -> None:
     assert pin.error[0] == "Total error bound"
 
 
+@pytest.mark.long
 def test_pins_of_private_data_go_with_them_and_come_back() -> None:
     app = open_on_file(SHOP_EVENTS, "Sum and count", "shop_events.csv")
     app = pin_answer(app, "total")

@@ -92,6 +92,7 @@ def test_private_numbers_are_left_out_and_that_is_said(report_contents):
     assert json.loads(report_content.write_json(content, REPORT_TIME, public_only=False))["choice"]["answer"]
 
 
+@pytest.mark.long
 def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(report_contents):
     app = private_page("Sum and count")
     before = report_contents["total"]()

@@ -50,6 +50,7 @@ def open_session(app: Any, content: bytes) -> Any:
     return check(app.file_uploader[0].upload("session.json", content).run())
 
 
+@pytest.mark.long
 def test_a_session_comes_back_in_another_and_its_account_never_shrinks() -> None:
     app = open_on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
     enter_range(app, 3.0, 80.0)

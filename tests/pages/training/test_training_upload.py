@@ -69,6 +69,7 @@ def with_upload(public: bool) -> AppTest:
     return wait_for_runs(check(app.button(key="training_use").click().run()))
 
 
+@pytest.mark.long
 def test_private_rows_need_public_ranges_and_are_labelled():
     app = with_upload(public=False)
     assert "What range can these columns have" in shown_texts(app)

@@ -16,6 +16,7 @@ def set_rule(app, rule):
     check(app.selectbox(key="your_data.upload_rule").set_value(rule).run())
 
 
+@pytest.mark.long
 def test_missing_values_are_left_out_or_replaced_next_to_the_message():
     app = upload(open_app("Data"), BLANKS)
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())

@@ -46,7 +46,7 @@ def open_release(epsilon: float = AMPLE_EPSILON, **settings) -> AppTest:
     return release_copy(app, epsilon)
 
 
-@pytest.mark.long_but("Gaussian")
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings",
     [
