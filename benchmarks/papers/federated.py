@@ -20,6 +20,7 @@ noise, so what a record does to later steps of its owner is hidden less than the
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,8 @@ from dpcore.data_owners.network_parts import PersonalPart
 NUM_RECORDS, DELTA, MAX_NORM, RATE, LARGEST_BATCH, PIECES = 10_000, 1e-4, 15.0, 0.1, 64, 8
 EPOCHS_AND_ROUNDS = {4: (20, 10), 16: (10, 10), 64: (10, 10), 128: (5, 20), 256: (5, 20), 512: (5, 20)}
 """E and T by the number of owners, table 3."""
+TESTED_OWNERS = 64
+"""Owners whose personal last layer is tested, at most."""
 
 
 @dataclass(frozen=True)
@@ -203,10 +206,8 @@ def train_last_layer(
 def train_personal(
     weights: Weights, pictures: Array, labels: Array, epochs: int, setting: Setting, rng: np.random.Generator
 ) -> Weights:
-    """Make up for rounds in which the owner was not drawn: train its personal layers with the shared ones fixed."""
+    """Train the personal layers alone, all others fixed; return the new weights, all layers."""
     weights = {name: array.copy() for name, array in weights.items()}
-    if epochs == 0:
-        return weights
     if setting.personal_layers == ("fc1",):
         features = np.concatenate(
             [
@@ -222,6 +223,32 @@ def train_personal(
             for name in list_names(setting.personal_layers):
                 weights[name] -= RATE / len(indices) * sums[name]
     return weights
+
+
+def make_up_rounds(
+    personal: Weights,
+    sent_layers: Sequence[Weights],
+    records: tuple[Array, Array],
+    setting: Setting,
+    rng: np.random.Generator,
+) -> Weights:
+    """Train an owner's personal layers through the rounds in which it was not drawn; return them.
+
+    In each it trains E epochs on the shared layers that were sent in that round, as it would have done had it been
+    drawn. More epochs on the last ones would let it adapt to noise that it sees for one round only.
+
+    Args:
+        personal: Its personal layers before.
+        sent_layers: The shared layers of each missed round.
+        records: Its pictures and classes.
+        setting: What is trained.
+        rng: Source of the order of records.
+    """
+    epochs = EPOCHS_AND_ROUNDS[setting.owners][0]
+    for shared in sent_layers:
+        weights = train_personal(shared | personal, *records, epochs, setting, rng)
+        personal = {name: weights[name] for name in personal}
+    return personal
 
 
 def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures], seed: int) -> float:
@@ -243,22 +270,22 @@ def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures]
     shared = {name: initial[name] for name in shared_names}
     personal = [{name: initial[name] for name in personal_names} for _ in range(setting.owners)]
     rounds_trained = np.zeros(setting.owners, dtype=np.int64)
+    sent_layers: list[Weights] = []
     noise_std = np.float32(compute_round_noise(setting))
     for round_index in range(rounds):
         drawn_owners = rng.permutation(setting.owners)[:num_drawn]
         totals = {name: np.zeros_like(array) for name, array in shared.items()}
         for owner in drawn_owners:
             records = training.pictures[owner], training.labels[owner]
-            weights = shared | personal[owner]
             if personal_names:
-                missed_epochs = epochs * int(round_index - rounds_trained[owner])
-                weights = train_personal(weights, *records, missed_epochs, setting, rng)
-            weights = train_locally(weights, *records, epochs, setting, rng)
+                missed_layers = sent_layers[rounds_trained[owner] :]
+                personal[owner] = make_up_rounds(personal[owner], missed_layers, records, setting, rng)
+            weights = train_locally(shared | personal[owner], *records, epochs, setting, rng)
             personal[owner] = {name: weights[name] for name in personal_names}
             rounds_trained[owner] = round_index + 1
             for name in shared_names:
                 totals[name] += weights[name]
-        last_sent_layers = shared
+        sent_layers.append(shared)
         shared = {
             name: total / num_drawn + noise_std * rng.standard_normal(total.shape, np.float32)
             for name, total in totals.items()
@@ -266,15 +293,14 @@ def compute_accuracy(setting: Setting, data: tuple[OwnedPictures, OwnedPictures]
     if not personal_names:
         pictures, labels = np.concatenate(tests.pictures), np.concatenate(tests.labels)
         return float(np.mean(network.predict(shared, pictures) == labels))
-    has_quick_rest = setting.personal_layers == ("fc1",)
-    tested = range(setting.owners) if has_quick_rest else rng.permutation(setting.owners)[:num_drawn]
+    num_tested = TESTED_OWNERS if setting.personal_layers == ("fc1",) else num_drawn
     accuracies = []
-    for owner in tested:
-        missed_epochs = epochs * int(rounds - rounds_trained[owner])
+    for owner in rng.permutation(setting.owners)[:num_tested]:
         records = training.pictures[owner], training.labels[owner]
         # No owner trains after the last round: its personal layers never saw that round's noise.
-        weights = train_personal(last_sent_layers | personal[owner], *records, missed_epochs, setting, rng)
-        accuracies.append(_test(weights | shared, tests, owner))
+        missed_layers = sent_layers[rounds_trained[owner] :]
+        personal_layers = make_up_rounds(personal[owner], missed_layers, records, setting, rng)
+        accuracies.append(_test(personal_layers | shared, tests, owner))
     return float(np.mean(accuracies))
 
 

@@ -155,7 +155,7 @@ def test_owners_learn_in_every_form(monkeypatch: pytest.MonkeyPatch) -> None:
     assert federated.compute_accuracy(Setting(4, 1.0, owners_per_round=2), data, 1) < 0.8
 
 
-def test_personal_layers_are_trained_alone_while_rounds_are_missed() -> None:
+def test_a_personal_last_layer_is_trained_as_the_whole_network_would_be() -> None:
     setting = Setting(4, personal_part=PersonalPart.LAST)
     weights = network.initialise(np.random.default_rng(0))
     pictures, labels = PICTURES.astype(np.float32), LABELS
@@ -165,6 +165,24 @@ def test_personal_layers_are_trained_alone_while_rounds_are_missed() -> None:
         slow["fc1"] -= 0.1 / 3 * network.sum_clipped_gradients(slow, pictures, labels)["fc1"]
     for name in weights:
         np.testing.assert_allclose(quick[name], slow[name], rtol=1e-4, atol=1e-6)
+
+
+def test_missed_rounds_are_made_up_on_the_layers_of_each() -> None:
+    """E epochs on the shared layers of one round, then of the next, by the gradient of the whole network."""
+    setting = Setting(256, personal_part=PersonalPart.LAST)
+    sent_layers = [network.initialise(np.random.default_rng(seed)) for seed in (0, 1)]
+    personal = {"fc1": sent_layers[0].pop("fc1")}
+    del sent_layers[1]["fc1"]
+    records = PICTURES.astype(np.float32), LABELS
+    made_up = federated.make_up_rounds(personal, sent_layers, records, setting, np.random.default_rng(2))
+    expected = personal["fc1"].copy()
+    for shared in sent_layers:
+        for _ in range(5):
+            sums = network.sum_clipped_gradients({**shared, "fc1": expected}, *records)
+            expected = expected - 0.1 / 3 * sums["fc1"]
+    np.testing.assert_allclose(made_up["fc1"], expected, rtol=1e-4, atol=1e-6)
+    assert made_up.keys() == personal.keys()
+    np.testing.assert_array_equal(personal["fc1"], network.initialise(np.random.default_rng(0))["fc1"])
 
 
 def test_a_run_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
