@@ -139,7 +139,7 @@ docs-pictures: .venv/.stamp-dev
 	@$(PY) docs/notebook.py
 
 clean:
-	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv dist docs/site spark-warehouse .paper-figures .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Makes .venv unless there is a working one. A half-made one is thrown away.

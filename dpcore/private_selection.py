@@ -7,6 +7,7 @@ on what the person entered, and on nothing that a user did. The data are read on
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,7 @@ def select_range(
         InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
             rows of one user.
     """
+    arguments = {name: argument for name, argument in locals().items() if name in _RANGE_DEFAULTS}
     refuse_seed("select_range", further_options)
     data = read_if_summary(data)
     options = {"clamp": find_option(Clamp, clamp), "neighbours": find_option(Relation, neighbours)}
@@ -209,7 +211,16 @@ def select_range(
     private_range = choose_range(problem, row_values, charge, str(columns["value"]))
     dummy_dataset = build_dummy_dataset(columns, Disclosure.PRIVATE, Contribution.ROWS, user_amounts)
     answer = build_range_answer(private_range, request, dummy_dataset)
-    return DrawnReply(answer, ("select_range", {}), "dpcore.private_choice.answer", answer.headline)
+    settings = {name: arguments[name] for name in arguments if arguments[name] != _RANGE_DEFAULTS[name]}
+    return DrawnReply(answer, ("select_range", settings), "dpcore.private_choice.answer", answer.headline)
+
+
+_RANGE_DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(select_range).parameters.items()
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "charge"
+}
+"""Default of each public setting of a range, by name; `inspect.Parameter.empty` where there is none."""
 
 
 def dropped_cells(question: str, data: Any, settings: Mapping[str, Any], **options: Any) -> dict[str, int]:

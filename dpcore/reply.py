@@ -412,8 +412,9 @@ class Reply:
     @cached_property
     def _has_data(self) -> bool:
         """Return True if the call has data, and no default that stands for none."""
-        question = importlib.import_module("dpcore.questions").QUESTIONS[self.call[0]]
-        return not any(self.subject is default for default in question.default_data)
+        question = importlib.import_module("dpcore.questions").QUESTIONS.get(self.call[0])
+        # `select_range` is none of them, and has data.
+        return question is None or not any(self.subject is default for default in question.default_data)
 
     @property
     def _call_without_columns(self) -> Call:

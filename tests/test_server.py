@@ -355,6 +355,7 @@ def test_a_demo_refuses_uploads_before_it_reads_them(app):
         assert open_websocket(app.url, origin=DEMO, **headers).status == (101 if is_demo else 403)
 
 
+@pytest.mark.long
 def test_uploads_are_read_without_a_disk(monkeypatch):
     content = os.urandom(1 << 16) * 200  # 13 MB; Starlette alone would write what is above 1 MB to a file
     head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'

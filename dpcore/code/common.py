@@ -319,14 +319,20 @@ def list_reading_differences(spec: ReleaseSpec) -> list[str]:
     return reading_differences
 
 
-def describe_public_counts(spec: ReleaseSpec) -> str:
-    """Write what is protected if numbers of rows are public, by neighbours that differ in a user; empty if not."""
+def describe_public_counts(spec: ReleaseSpec, has_tree: bool = False) -> str:
+    """Write what is protected if numbers of rows are public, by neighbours that differ in a user; empty if not.
+
+    Args:
+        spec: The release.
+        has_tree: True if a quantile is found in a tree of noisy counts, twice as many of which change with a value.
+    """
     if not spec.has_public_counts:
         return ""
     if spec.quantity is Quantity.QUANTILE:
+        value_cost = "at most twice ε" if has_tree else "ε / max(q, 1 - q), for a median twice ε"
         return (
             "The bound was chosen for neighbours that differ in one user's values. Here ε is for a user who is "
-            "added or removed with all rows. A change of values alone has ε / max(q, 1 - q), for a median twice ε."
+            f"added or removed with all rows. A change of values alone has {value_cost}."
         )
     return (
         "The bound was chosen for public numbers of rows per user, with neighbours that differ in one user's values. "

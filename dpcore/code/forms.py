@@ -50,9 +50,10 @@ def list_data_fields(dataset: Dataset) -> dict[str, Any]:
     """Return the fields of a `ReleaseSpec` that come from the data, by name; unknown ones are left out."""
     spec_fields: dict[str, Any] = {"disclosure": dataset.provenance}
     if dataset.privacy_unit:
-        spec_fields |= {"privacy_unit": dataset.privacy_unit, "has_known_columns": True}
-        spec_fields["file"] = name_file(dataset)
-        spec_fields["layout"] = dataset.layout
+        spec_fields["privacy_unit"] = dataset.privacy_unit
+        # A file of counts is not the table of rows that a program bounds: that one is not known.
+        if dataset.layout is None or not dataset.layout.count_column:
+            spec_fields |= {"has_known_columns": True, "file": name_file(dataset), "layout": dataset.layout}
     elif dataset.periods is not None:  # A histogram of users in periods: the file of rows is not known.
         rows_layout = TableLayout((FileLayout.by_name("events.csv"),), periods=dataset.periods)
         spec_fields |= {"privacy_unit": ("user_id", dataset.periods.unit_column), "layout": rows_layout}

@@ -107,7 +107,7 @@ def list_differences(spec: ReleaseSpec) -> list[str]:
         return [NO_BINS_SENTENCE]
     if is_of_one_column(spec):
         return ["BigQuery's statements need a column of groups beside that of the values: add a copy of it."]
-    differences = [common.describe_public_counts(spec), common.describe_replacement(spec)]
+    differences = [common.describe_public_counts(spec, has_tree=True), common.describe_replacement(spec)]
     differences += [*_list_reading_sentences(spec), *_list_bound_sentences(spec)]
     if spec.delta is None:
         differences.append(

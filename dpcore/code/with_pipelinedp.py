@@ -47,12 +47,12 @@ def _list_differences(spec: ReleaseSpec) -> list[str]:
         return [common.NO_TRAINING_SENTENCE.format(library="PipelineDP")]
     if spec.clamps_users:
         return [common.CLAMPS_ROWS_SENTENCE.format(library="PipelineDP")]
-    differences = [common.describe_public_counts(spec)]
+    differences = [common.describe_public_counts(spec, has_tree=True)]
     if spec.noise is NoiseKind.GAUSSIAN:
         differences.append(
             # Measured with 0.3.1 for epsilon from 0.01 to 50 and delta from 1e-9 to 1e-3.
             "PipelineDP finds the scale of Gaussian noise itself: that of the exact mechanism, as on the page, or up "
-            "to 0.1 % more."
+            "to 0.05 % more."
         )
     if quantity is Quantity.MEAN and is_smooth:
         differences.append(

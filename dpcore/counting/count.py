@@ -315,6 +315,8 @@ def count(
             file_layouts[file_index] = replace(file_layouts[file_index], encoding=encoding)
         decimal_mark_pairs = tuple(file_reduction.decimal_marks.items())
         table_rules = column_roles.describe_values(roles, source.head.booleans)
+        if roles.kind is TableKind.COUNTS:
+            table_rules["count_column"] = roles.count or ""
         table_layout = TableLayout(tuple(file_layouts), decimal_mark_pairs, **table_rules)
     source_text = f"File {source.name}."
     dataset = build_counted_dataset(facets, source.name, source_text, roles, provenance, notes, table_layout)

@@ -19,6 +19,7 @@ from dpcore.counting.relation import find_safe_path, write_scan
 from dpcore.data import column_names
 from dpcore.data.cell_numbers import MAX_NUMBER, NUMBER_TEXT, read_numbers
 from dpcore.data.column_roles import Roles, TableKind, explain_roles
+from dpcore.data.tables import FileLayout, TableLayout
 from dpcore.data.task_facets import Pairs
 from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Totals
 
@@ -94,6 +95,7 @@ def build_pair_dataset(
         sums_per_pair = np.add.reduceat(numbers_by_column[roles.value][pair_order], pair_starts)
         sums_per_user = np.bincount(user_codes[pair_starts], sums_per_pair)
         totals = Totals(sums_per_user, roles.value) if sums_per_user.min() >= 0 else None
+    file_layouts = source.head.layouts or (FileLayout.by_name("events.csv"),)
     return Dataset(
         source.name, f"File {source.name}. {explain_roles(roles)}", disclosure, histogram, roles.privacy_unit,
         totals=totals or Totals.of_contributions(histogram),
@@ -102,6 +104,7 @@ def build_pair_dataset(
             rows=rows_per_pair.astype(np.int64), sums=sums_per_pair, value_column=roles.value or "",
         ),
         notes=(*source.head.notes, "Rows that name no group are in no pair, so the file does not hold them."),
+        layout=TableLayout(file_layouts, count_column=pair_columns[2]),
     )  # fmt: skip
 
 

@@ -479,7 +479,7 @@ class Reduction:
         for column_name in list(coded_columns):
             coded_columns[column_name] = read_only(coded_columns[column_name][pair_order])
         del pair_order
-        # Codes of `ranked_pairs` begin at 1 for every treatment of rows that name no user.
+        # Codes of `query.rank_pairs` begin at 1 for every treatment of rows that name no user.
         user_codes = coded_columns.pop("user").astype(np.int64)
         user_codes -= 1 if self.duck is None else self._find_lowest_code()
         task_codes = coded_columns.pop("task").astype(np.int64)

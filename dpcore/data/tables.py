@@ -100,6 +100,7 @@ class TableLayout:
         yes_text: The cell of values that counts as 1, in any case; other filled ones count as 0. Empty for numbers.
         periods: Periods of time, each of which makes a user another unit; None for the user as the unit.
         filters: Public conditions; rows that do not satisfy all of them are left out.
+        count_column: Column of rows per user, or per pair of user and group; empty if each row is one contribution.
     """
 
     files: tuple[FileLayout, ...]
@@ -112,6 +113,7 @@ class TableLayout:
     yes_text: str = ""
     periods: Periods | None = None
     filters: tuple[RowFilter, ...] = ()
+    count_column: str = ""
 
     @property
     def has_missing_rule(self) -> bool:

@@ -16,7 +16,7 @@ The paper's example 2 is p = 1/2, t = q; at t = q the weights' variance is 1. Th
   1/2, with p + q x = 2 p^2 / (3 p - 1) and value (5 p - 1) / (4 p^2); 1 for p >= 1/2, with value 2 - p; and
   infinity for p <= 1/3, with value 1 / (1 - p). The largest is again 25/16, at p = 2/5.
 
-With t free the largest ratio for whole caps is 1.56493 (`supremum`); docs/gap.md proves that no instance,
+With t free the largest ratio for whole caps is 1.56493 (`compute_supremum`); docs/gap.md proves that no instance,
 with any number of groups, reaches it, and that 25/16 is the answer for real caps.
 
 Source: Epasto et al. 2020, section 3.3 and example 2; everything beyond theorem 2 is ours.
@@ -316,7 +316,7 @@ class Domination:
         num_light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
             number).
         num_heavy_users: b, the line's slope: users with unlimited rows there (a real number).
-        limit_ratio: The limit's ratio: at least the instance's, at most that of `supremum`.
+        limit_ratio: The limit's ratio: at least the instance's, at most that of `compute_supremum`.
     """
 
     num_light_users: float

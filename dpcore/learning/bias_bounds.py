@@ -46,8 +46,8 @@ from dpcore.contributions import FloatArray, SumsAtBounds
 ROUNDING_BY_FIELD = {"cut_share": 1e-14, "total_variation": 3e-14, "chi_squared": 1e-13}
 RELATIVE_ROUNDING = 1e-10
 """Allowed for rounding of differences of sums: in parts of the rows of users above the cap
-(`CapStatistics.rows_capped`), and of the difference itself. Measured against fractions and, for 1e6 distinct sizes,
-long double: total variation 7e-15, chi-squared 5e-14 up to 1 and 1e-15 of itself above."""
+(`CapStatistics.capped_row_share`), and of the difference itself. Measured against fractions and, for 1e6 distinct
+sizes, long double: total variation 7e-15, chi-squared 5e-14 up to 1 and 1e-15 of itself above."""
 
 COROLLARY_KEPT_SHARE = 0.25
 """Corollary 1 speaks of no smaller n_tau / n."""

@@ -20,7 +20,7 @@ error - 1, in the unit of what is released: the standard error of a mean (the ro
 plus mean noise of a sum. For a quantile of the sizes there is no such error; there it is the rank error, the share of
 users by which the chosen size misses the quantile. All of it is computed from private data.
 
-The number of users is varied by taking every user ``scale`` times: shares stay, noise matters less.
+The number of users is varied by taking every user ``multiple`` times: shares stay, noise matters less.
 
 `forecast` says the same before anything was drawn: from public samples, and never from the data.
 """
@@ -144,7 +144,7 @@ class ChoiceProblem:
         condition: What makes a number the best one.
         epsilon: Budget of the choice alone.
         largest: Public maximum of rows per user.
-        neighbours: One of `scores.COVERED`: under both, who has how many rows is private.
+        neighbours: One of `scores.COVERED_RELATIONS`: under both, who has how many rows is private.
         prior: What is known without the data: a guess, or that small bounds cost less; None for nothing (all
             candidates alike).
         unit: What a row stands for where what is bounded is no number of rows: a total, in its own unit. Public.

@@ -252,7 +252,7 @@ class SmoothMean(MeanCondition, SumsOverUsers):
     """The threshold h of the best smooth weights of a mean.
 
     Attributes:
-        trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `table_scores.TRADE_OFF_RANGE`; public.
+        trade_off: A = sigma^2 / (2 (B / epsilon)^2), in `TRADE_OFF_RANGE`; public.
     """
 
     is_integer = False
@@ -391,7 +391,7 @@ class RankedSum(SumsOverUsers):
         """Find the T >= 0 of least error, without privacy; 0 if there are too few users."""
         row_amounts = Amounts.from_histogram(histogram)
         price = self.price / multiple
-        nearest_rank = math.floor(price + 0.5)  # As in `dpcore.total.critical_rank`.
+        nearest_rank = math.floor(price + 0.5)  # As in `dpcore.total.nonnegative.compute_critical_rank`.
         rank = nearest_rank if abs(price - nearest_rank) <= 1e-12 * price else math.ceil(price)
         return row_amounts.find_total_at_rank(max(rank, 1))
 

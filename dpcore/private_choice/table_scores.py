@@ -82,8 +82,8 @@ class TableCondition(MeanCondition, SumsOverUsers):
         sizes, num_users_per_size = histogram.sizes, histogram.users
         step_sums = np.zeros((1, candidates.size), dtype=np.int64)
         for j, h in enumerate(candidates.tolist()):
-            # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
-            # shares are rounded down one by one, before they are added up.
+            # Whoever has more than `MAX_SIZE_OVER_CANDIDATE` h rows counts as having so many, where g is D_h, and adds
+            # 1. The others' shares are rounded down one by one, before they are added up.
             first_above_index, first_full_index = np.searchsorted(
                 sizes, [h, MAX_SIZE_OVER_CANDIDATE * h], side="right"
             )

@@ -267,7 +267,7 @@ def compute_problem_outputs(
     log_density_sums = [np.full(rows.shares_below.shape, -np.inf) for _ in problems]
     error_blocks: list[list[FloatArray]] = [[] for _ in problems]
     # Steps 1 and 2 give the ranks. Step 5. Invariant after each block: the sums hold the ranks and the normalised
-    # densities (as logs, over the base density) of all subsamples so far, and `problem_errors` one expected rank error
+    # densities (as logs, over the base density) of all subsamples so far, and `error_blocks` one expected rank error
     # of each.
     for weighted_ranks in rows.compute_weighted_ranks(weight_kind, bound, problems[0].uncounted_share):
         rank_sums += weighted_ranks.sum(axis=0)
@@ -401,7 +401,7 @@ def _compute_tilts(
     """
     rows = problem.rows
     # Step 3. Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)). In
-    # place, since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
+    # place, since the arrays of one block are as large as the processor's cache (`rows._CELLS_PER_PASS`).
     log_tilts = weighted_ranks - problem.quantile
     np.abs(log_tilts, out=log_tilts)
     log_tilts *= -problem.epsilon / (2.0 * problem.find_largest_move(bound))

@@ -326,7 +326,7 @@ def write_table_cell(
 
 
 def _write_events_cell(code_builder: CodeBuilder, source: ScriptSource, public_only: bool) -> str:
-    """Return the code that counts ``data`` from the rows of the person's own files."""
+    """Return the code that counts ``data`` from the person's own files, of rows or of counts."""
     dataset = source.dataset
     user_column, *further_user_columns = dataset.user_columns
     pairs_or_tasks = dataset.pairs or dataset.tasks
@@ -354,6 +354,9 @@ def _write_events_cell(code_builder: CodeBuilder, source: ScriptSource, public_o
             filters=table_layout.filters,
             value=column_roles.value or table_layout.dropped_column or None,
         )
+        if table_layout.count_column:
+            kind = TableKind.COUNTS if dataset.pairs is None else TableKind.PAIRS
+            column_roles = replace(column_roles, kind=kind, count=table_layout.count_column)
     if public_only and dataset.is_private:
         file_names = ["your-file.csv"]
     code_builder.import_name("Path", "pathlib")

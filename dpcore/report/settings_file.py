@@ -128,7 +128,9 @@ def can_read_again(dataset: Dataset) -> bool:
     """Return True if a call that is given only the names of columns can read these data from their files again."""
     layout = dataset.layout
     return layout is None or not (
-        layout.missing_is_a_user or any(file_layout.names for file_layout in layout.files)
+        layout.missing_is_a_user
+        or layout.count_column
+        or any(file_layout.names for file_layout in layout.files)
     )
 
 

@@ -216,7 +216,7 @@ def find_best_choice(problem: TotalProblem) -> TotalChoice:
     piece; in it the root has a closed form in the bias-to-noise ratio (`noise_error.find_balance`).
 
     Returns:
-        `TotalChoice`. For the bound, T is the ceil(1 / epsilon)-th largest total (`critical_rank`), or 0.
+        `TotalChoice`. For the bound, T is the ceil(1 / epsilon)-th largest total (`compute_critical_rank`), or 0.
     """
     max_total = find_optimal_bound(problem)
     return TotalChoice(

@@ -105,9 +105,7 @@ def draw_rule_choice() -> None:
     state = st.session_state
     is_private = state.get(build_key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
     # Of private data the default holds for every file, so that no blank has to be seen before the rule is chosen.
-    # Rows cannot be left out for several columns of values.
-    can_drop = is_private and not state.get(build_key("further_values"))
-    default_rule = BlankRule.DROP if can_drop else BlankRule.REFUSE
+    default_rule = BlankRule.DROP if is_private else BlankRule.REFUSE
     if state.get(build_key("rule")) is state.get(build_key("rule_default")):
         state[build_key("rule")] = default_rule
     state[build_key("rule_default")] = default_rule

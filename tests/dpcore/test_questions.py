@@ -194,6 +194,7 @@ SHORT = {"runs": 2, "splits": 1, "pace": "entered", "steps": 2}
 LABELLED = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 1}
 
 
+@pytest.mark.long
 def test_a_table_with_labels_is_one_call_and_its_codes_are_those_of_pandas():
     frame = pd.read_csv(TICKETS)
     feature_settings = {"levels": {"channel": ["email", "phone"]}, "ranges": {"words": (0, 400)}, **SHORT}

@@ -18,6 +18,7 @@ from dpcore.code.common import describe_bound_source
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from dpcore.common.programs import Program
+from dpcore.quantile.programs import TREE_PROGRAMS
 from tests.dpcore.code import together
 from tests.dpcore.code.reading import parse
 from tests.dpcore.code.specs import GAUSSIAN, REPLACE, SPEC_BY_NAME, VALUES, make_spec
@@ -357,6 +358,11 @@ def test_the_relation_of_the_question_and_of_the_library_are_both_said() -> None
         else:
             assert "added or removed" in text
             assert "The bound was chosen for public numbers of rows per user" in text
+            quantile_text = write(SPEC_BY_NAME["quantile, cap"], library).text
+            quantile_text = " ".join(re.sub(r"\n(#|--)", "", quantile_text).split())
+            # A changed value moves twice as many counts of a tree, and a score by 1; a user's rows by max(q, 1 - q).
+            value_cost = "at most twice ε" if library in TREE_PROGRAMS else "ε / max(q, 1 - q)"
+            assert f"A change of values alone has {value_cost}" in quantile_text
 
 
 # --- names from outside -------------------------------------------------------------------------------------

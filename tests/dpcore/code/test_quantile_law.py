@@ -97,7 +97,7 @@ def test_plain_python_draws_by_the_law_of_the_card(
     check_law(functools.partial(measurement, scores), on_card(bound, weights, neighbours))
 
 
-@pytest.mark.long_but("NoiseKind.LAPLACE")
+@pytest.mark.long
 @pytest.mark.parametrize("noise", list(NoiseKind))
 def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, noise: NoiseKind) -> None:
     median = make_spec(Quantity.QUANTILE, quantiles=(Q,), threshold=1.0, neighbours=ADD_OR_REMOVE, **FIELDS)

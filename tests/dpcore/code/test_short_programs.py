@@ -156,6 +156,7 @@ def test_a_line_with_more_fields_than_columns_stops_a_short_program(folder: Path
         assert "more fields" in str(ending.value.__context__)
 
 
+@pytest.mark.long
 def test_ids_of_parquet_are_told_apart_as_in_the_app(folder: Path) -> None:
     """Whole numbers stored as floats, large ones that no float holds, and a missing or undefined user."""
     for users, num_users in (

@@ -151,7 +151,7 @@ def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put):
         assert dataset.histogram == of([*KINDS[one][1], *KINDS[other_path][1]]), (one, other_path)
 
 
-@pytest.mark.long_but("0")
+@pytest.mark.long
 @pytest.mark.parametrize("small_bytes", SIZES)
 def test_values_of_several_types_are_one_column(parquet, put, small_bytes):
     paths = [

@@ -75,6 +75,7 @@ def fit_by_scipy(data: LabelledRecords, penalty: float) -> np.ndarray:
     return weights.reshape(shape)
 
 
+@pytest.mark.long
 def test_without_noise_it_is_the_fit_of_scipy() -> None:
     penalty = 0.01
     fitted = fit_without_privacy(SMALL, TrainingOptions(plain_steps=600, plain_penalty=penalty))

@@ -38,7 +38,7 @@ def ask(program: str, **settings: Any) -> Reply:
     return ss.mean_bound(SHOP, program=program, **{**defaults, **settings})
 
 
-@pytest.mark.long_but("0.3-noise0-Program.PYTHON")
+@pytest.mark.long
 @pytest.mark.parametrize("program", [Program.PYTHON, Program.OPENDP])
 @pytest.mark.parametrize("noise", [{}, GAUSSIAN])
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])

@@ -240,7 +240,7 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
         )
 
 
-@pytest.mark.long_but("Objective.MEAN_RELATIVE")
+@pytest.mark.long
 @pytest.mark.parametrize("objective", Objective)
 def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
     for (seed, rule), statistic, noise in product(

@@ -143,7 +143,7 @@ def test_marks_of_every_column_are_read_as_those_of_one(disclosure, tmp_path, mo
         assert released == pytest.approx([len(clipped), *clipped.mean()], rel=0.05)
 
 
-@pytest.mark.long_but("Program.PYTHON-private")
+@pytest.mark.long
 @pytest.mark.parametrize("disclosure", ["public", "private"])
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 def test_programs_release_every_column_within_its_own_range(

@@ -245,7 +245,7 @@ SMALL = {"lower": 0, "upper": 10}
 OF_NOISE = {"laplace": {}, "gaussian": {"mechanism": "gaussian", "delta": 1e-6}}
 
 
-@pytest.mark.long_but("mean-gaussian-users", "standard deviation-gaussian-rows")
+@pytest.mark.long_but("mean-gaussian-users")
 @pytest.mark.parametrize("clamp", ["rows", "users"])
 @pytest.mark.parametrize("noise", OF_NOISE)
 @pytest.mark.parametrize("statistic", ["mean", "variance", "standard deviation"])

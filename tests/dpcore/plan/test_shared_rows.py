@@ -123,7 +123,7 @@ def test_a_plan_shares_a_count_where_that_errs_less_and_keeps_its_promise(noise,
     assert plan.bound["share"].sum() == pytest.approx(1.0)
 
 
-@pytest.mark.long_but("Program.OPENDP-NoiseKind.GAUSSIAN")
+@pytest.mark.long
 @NOISES
 @pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 def test_programs_release_the_count_once_and_state_the_noise_of_the_plan(

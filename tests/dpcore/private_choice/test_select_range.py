@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import functools
 import json
+import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -115,6 +117,18 @@ def test_no_user_decides_how_a_selection_ends_or_what_it_says(kind: str, tmp_pat
         texts.add(tuple(map(form, (str(reply).replace("−", ""), reply.to_json().replace("-", "")))))
         accounts.add(tuple(account))
     assert len(texts) == len(accounts) == 1
+
+
+def test_a_drawn_range_pickles_and_has_the_call_that_drew_it(tmp_path: Path) -> None:
+    path, settings = written(tmp_path, BASE), {**SETTINGS, "centre": 2, "neighbours": "replace"}
+    reply = ss.select_range(path, **settings, missing=None)
+    stored = pickle.loads(pickle.dumps(reply))
+    assert stored == reply
+    assert str(stored) == str(reply)
+    written_settings: dict[str, Any] = {}
+    names = SimpleNamespace(select_range=lambda data, **arguments: written_settings.update(arguments))
+    eval(stored.call_text, {"ss": names, "data": path})
+    assert written_settings == settings
 
 
 def test_a_total_is_divided_and_the_reply_holds_the_range(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def make_users(sizes: list[int], counts: list[int], disclosure: Disclosure = Dis
     return replace(SAMPLE, histogram=ContributionHistogram(sizes, counts), disclosure=disclosure)
 
 
+@pytest.mark.long
 def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(answer: Answer) -> None:
     app = finish(open_app(PAGE), "examples_per_user.exact_job")
     texts = shown_texts(app)

@@ -283,6 +283,7 @@ def test_tasks_of_private_data_are_taken_and_private(app):
     assert cards.BADGE_BY_DISCLOSURE[Disclosure.PRIVATE][0] not in shown_texts(app)
 
 
+@pytest.mark.long
 def test_data_without_tasks_are_said_and_lead_to_your_data(app):
     enter_fields(app, source=TaskSource.DATA)
     assert "have no tasks" in shown_texts(app)

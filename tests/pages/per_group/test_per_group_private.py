@@ -187,6 +187,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
     assert public.vector_choices[0].stop_reason.startswith("Stopped")
 
 
+@pytest.mark.long
 def test_the_page_selects_groups_privately_in_a_job() -> None:
     app = open_app("Group by", link="1", data="shop-events", epsilon="3")
     assert "Scaling users instead: " in app.button(key="per_group_card_alternative").label

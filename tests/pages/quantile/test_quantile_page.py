@@ -214,6 +214,7 @@ def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
     assert "Set the bins from what you know" in errors(app)
 
 
+@pytest.mark.long
 def test_a_program_answers_within_four_standard_deviations_of_a_normal_base():
     app = open_quantile_page(program="OpenDP")
     check(app.segmented_control(key="quantile.base").set_value("Normal").run())

@@ -157,6 +157,7 @@ def test_proposed_bounds_contain_the_labels(low, high, expected):
     assert round_outwards(low, high) == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_other_pages_leave_everything_as_it_was():
     app = open_small()
     go(app, "Mean")

@@ -148,6 +148,7 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     assert [metric.value for metric in list_metrics(app)] == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("link", [{}, LINK | {"source": "upload"}])
 def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
     monkeypatch.setenv(access.SERVED, "1")

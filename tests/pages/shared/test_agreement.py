@@ -7,7 +7,9 @@ import pytest
 from benchmarks import agreement
 
 
-@pytest.mark.long_for("rows", "sums per group", "users per group", "mean0", "sum0", "sum1", "median")
+@pytest.mark.long_for(
+    "rows", "rows per group", "sums per group", "users per group", "mean0", "sum0", "sum1", "median"
+)
 @pytest.mark.parametrize(
     "setting", [*agreement.draw_settings(6), *agreement.ISSUE_SETTINGS], ids=lambda setting: setting.line
 )

@@ -14,7 +14,7 @@ from tests.pages.driving import check, open_app
     ("page", "kind", "key", "other"),
     [
         ("Linear regression", "segmented_control", "regression.source", DataSource.UPLOAD),
-        ("Classifier", "selectbox", "training.loss", LossKind.HINGE),
+        pytest.param("Classifier", "selectbox", "training.loss", LossKind.HINGE, marks=pytest.mark.long),
     ],
 )
 def test_no_run_sets_what_only_a_person_has_chosen(page, kind, key, other):

@@ -271,6 +271,7 @@ def test_a_reload_says_that_an_upload_is_gone(title):
     assert "Here until" not in shown_texts(app)
 
 
+@pytest.mark.long
 @given(
     fields=st.dictionaries(
         st.sampled_from(

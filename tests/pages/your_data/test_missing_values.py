@@ -45,14 +45,15 @@ def test_missing_values_are_left_out_or_replaced_next_to_the_message():
 
 
 @pytest.mark.long
-def test_rows_are_not_left_out_for_missing_values_of_several_columns():
-    app = upload(open_app("Data"), b"user,amount,tax\na,1,2\nb,3,4\n")
+def test_private_rows_are_left_out_where_one_of_several_values_is_missing():
+    app = upload(open_app("Data"), b"user,amount,tax\na,1,2\nb,3,\nb,,4\nc,5,6\n")
     check(app.selectbox(key="your_data.upload_role_value").set_value("amount").run())
     check(app.multiselect(key="your_data.upload_further_values").set_value(["tax"]).run())
     check(app.run())
-    assert app.selectbox(key="your_data.upload_rule").value is columns.BlankRule.REFUSE
+    assert app.selectbox(key="your_data.upload_rule").value is columns.BlankRule.DROP
     use(app)
-    assert data(app).histogram.num_users == 2
+    assert "after the app found a blank" not in shown_texts(app)
+    assert histogram_of(app) == {1: 2}
 
 
 @pytest.mark.long

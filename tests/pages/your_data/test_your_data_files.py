@@ -338,6 +338,7 @@ def test_formulas_are_shown_as_text():
     assert frame["'=1+1"].tolist() == ["-5", "'+x", "ok"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("page", "key", "there", "use_button"),
     [
