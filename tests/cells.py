@@ -49,3 +49,10 @@ def leave_named(ids: list[str], ids_by_marker: dict[str, set[str]]) -> set[str]:
     """Return the ids that are long: all but those of the marker `long_but`, and those of `long_for`."""
     kept = ids_by_marker.get("long_but", set(ids))
     return {text for text in ids if text not in kept or text in ids_by_marker.get("long_for", ())}
+
+
+def spread_evenly(cells: list[Cell], number: int) -> list[Cell]:
+    """Return so many of the cells, at least two, from the first to the last and evenly spread."""
+    if len(cells) <= number:
+        return cells
+    return [cells[round(i * (len(cells) - 1) / (number - 1))] for i in range(number)]

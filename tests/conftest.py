@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.cells import choose_telling, leave_named
+from tests.cells import choose_telling, leave_named, spread_evenly
 
 # Before NumPy is imported. Linear algebra here is on small matrices, and with a worker per core, threads beyond one
 # wait for each other: opening Regression took 1.4 s instead of 0.3. Servers and programs that tests start inherit it.
@@ -54,7 +54,7 @@ def _turn(item: pytest.Item) -> int:
 
 
 def _mark_long(items: list[pytest.Item]) -> None:
-    """Leave to `make test-long` what the markers `thinned`, `long_but` and `long_for` say."""
+    """Leave to `make test-long` what the markers `thinned`, `few`, `long_but` and `long_for` say."""
     products: dict[str, list[pytest.Function]] = {}
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
@@ -70,8 +70,15 @@ def _mark_long(items: list[pytest.Item]) -> None:
         }
         ids = [function.callspec.id for function in functions]
         named = leave_named(ids, ids_by_marker)
-        for function, cell in zip(functions, cells, strict=True):
-            if cell not in chosen or function.callspec.id in named:
+        kept = [
+            function
+            for function, cell in zip(functions, cells, strict=True)
+            if cell in chosen and function.callspec.id not in named
+        ]
+        if (few := functions[0].get_closest_marker("few")) is not None:
+            kept = spread_evenly(kept, few.args[0])
+        for function in functions:
+            if function not in kept:
                 function.add_marker(pytest.mark.long)
         unknown = {*itertools.chain(*ids_by_marker.values())}.difference(ids)
         if unknown and not any("::" in argument for argument in functions[0].config.args):

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.cells import choose_telling, leave_named
+from tests.cells import choose_telling, leave_named, spread_evenly
 from tests.dpcore.code.specs import SPEC_BY_NAME
 from tests.dpcore.code.test_program_audit import AUDITED, RELEASES
 
@@ -37,3 +37,9 @@ def test_cells_are_long_by_their_ids() -> None:
     assert leave_named(["a-1", "a-2", "b-1"], {"long_but": {"a-2"}}) == {"a-1", "b-1"}
     assert leave_named(["a", "b", "c"], {"long_for": {"a", "c"}}) == {"a", "c"}
     assert leave_named(["a", "b"], {}) == set()
+
+
+def test_a_few_cells_are_spread_from_the_first_to_the_last():
+    assert spread_evenly(list(range(10)), 4) == [0, 3, 6, 9]
+    assert spread_evenly(list(range(5)), 2) == [0, 4]
+    assert spread_evenly([1, 2], 3) == [1, 2]

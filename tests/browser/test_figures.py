@@ -254,6 +254,7 @@ def dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
     assert grounds() == ["#FFFFFF", "#08151B", "yes"]
 
 
+@pytest.mark.long
 def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:
     """One load of the app: each step goes on where the one before it left the figure."""
     ahead = heard_ahead(page)

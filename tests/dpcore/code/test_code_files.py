@@ -75,6 +75,7 @@ def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_fold
     assert reopened.digest == data.digest
 
 
+@pytest.mark.few(6)
 @pytest.mark.thinned
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", ALL_FILES)

@@ -77,6 +77,7 @@ VECTORS = {
 }
 
 
+@pytest.mark.few(5)
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", VECTORS)
 def test_bounded_vectors_are_those_of_the_core(folder: Path, name: str, library: Program) -> None:

@@ -74,6 +74,7 @@ CASES: dict[str, tuple[Callable[[], Any], str, dict[str, str], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.few(5)
 @pytest.mark.long_for(
     "folders of Parquet-Program.OPENDP-0", "folders of text-Program.OPENDP-0", "sheet-Program.OPENDP-0"
 )

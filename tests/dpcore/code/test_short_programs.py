@@ -123,6 +123,7 @@ def test_the_app_counts_the_same_rows(folder: Path) -> None:
         assert math.fsum(dataset.values.values) == pytest.approx(sum(row[2] for row in ROWS if row[0]))
 
 
+@pytest.mark.few(12)
 @pytest.mark.thinned
 @pytest.mark.parametrize("cell", [None, "", "abc", "nan", "inf", "1e999", "1.1e100", "1,5"])
 @pytest.mark.parametrize("name", ["sum", "mean, cap, private counts", "means per group", "quantile, cap"])

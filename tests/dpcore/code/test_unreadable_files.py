@@ -76,6 +76,7 @@ BAD_CELLS = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("disclosure", DISCLOSURES, ids=lambda disclosure: disclosure.value)
 @pytest.mark.parametrize("library", IN_PROCESS, ids=lambda library: library.value)
 @pytest.mark.parametrize("name", ["sum", "mean, cap, private counts", "groups", "plan"])

@@ -48,6 +48,7 @@ def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
     assert sentences_found[0].startswith("Line 4, column value: numbers with decimal points and with")
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("name", "encode"),
     [
@@ -101,6 +102,7 @@ def test_columns_that_differ_only_in_case_or_hold_sql_are_told_apart(put):
     assert data.totals.totals.tolist() == [3, 4]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -260,6 +262,7 @@ EVENTS_OF = Roles(TableKind.EVENTS, user="user", value="v")
 COUNTS_OF = Roles(TableKind.COUNTS, user="user", count="v")
 
 
+@pytest.mark.few(7)
 @pytest.mark.thinned
 @pytest.mark.parametrize(
     ("text", "roles"),

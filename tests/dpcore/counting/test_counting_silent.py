@@ -167,6 +167,7 @@ def test_values_of_several_types_are_one_column(parquet, put, small_bytes):
 DAY = datetime.date(2024, 5, 1)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("column", "users"),
     [
@@ -236,6 +237,7 @@ def test_a_json_array_and_a_workbook_count_beside_a_large_file(put, workbook, ma
     assert count_files(paths).histogram == of([*"abbaz", *"z" * 1_000])
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("delimiter", ["\x01", "\x1f", "^", "~", ":", "#", "!", "%", "@", "*", "$", "&", "="])
 def test_any_delimiter_that_every_line_has_is_one(put, delimiter):
     users = [f"u{k % 7}" for k in range(100)]

@@ -22,6 +22,7 @@ def repeat(*cells):
     return [cells[0], cells[0], *cells[1:], *cells[1:]][:4]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("columns", "user"),
     [

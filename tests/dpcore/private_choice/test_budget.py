@@ -145,6 +145,7 @@ CALLS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("call", CALLS)
 def test_what_a_call_spends_and_its_program_are_the_total_whatever_the_data(call) -> None:
     table = pd.DataFrame({"user": ["a", "a", "b"], "amount": [1.0, 2.0, 3.0], "group": ["x", "y", "x"]})

@@ -261,6 +261,7 @@ def test_audit_catches_a_broken_mechanism() -> None:
     assert audited(6_000, 1.0) > 1.1
 
 
+@pytest.mark.few(5)
 @pytest.mark.long_for("CapMean(trade_off=0.5)")
 @names
 @settings(max_examples=12, deadline=None)

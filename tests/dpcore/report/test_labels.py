@@ -45,6 +45,7 @@ def measure_boxes(plot: Plot, width: float) -> list[tuple[float, ...]]:
     return boxes
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("seed", range(25))
 def test_no_label_lies_on_another_one_or_outside_the_figure(seed: int) -> None:
     plot = build_plot(np.random.default_rng(seed))

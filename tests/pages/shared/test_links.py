@@ -123,6 +123,7 @@ def query(link: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(link).query, keep_blank_values=True, strict_parsing=True))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
 @settings(max_examples=40)
 @given(choice=st.data())
@@ -159,8 +160,6 @@ def test_a_link_to_a_page_without_parameters_carries_data_and_epsilon(spec, epsi
     )
     assert link_content == (origin, {keys.EPSILON: epsilon}, [])
 
-
-# --- hostile links, pure ------------------------------------------------------------------------------------
 
 HOSTILE = {
     "unknown field": ({"colour": "red"}, "colour is not a parameter of this page"),
@@ -200,6 +199,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_links_give_sentences_and_the_app_goes_on(name):
     given_fields, sentence = HOSTILE[name]

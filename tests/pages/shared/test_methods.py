@@ -116,6 +116,7 @@ def write_methods(name: str, data: Dataset) -> Methods:
     return methods
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
     one, other = ([1, 1, 2, 3, 5, 90] * 9, [2, 4, 7, 30] * 30)

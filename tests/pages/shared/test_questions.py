@@ -51,6 +51,7 @@ JOBS = (
 )
 
 
+@pytest.mark.few(6)
 @pytest.mark.long_for(
     "User-level DP-SGD", "Classifier", "Recommender", "Linear regression", "Quantile", "Multi-task weights"
 )
