@@ -45,7 +45,7 @@ OWNER_DIFFERENCES = (
 )
 GROUP_DIFFERENCES = (
     "Ours clips a user's records together. With m/r times the noise, as in group privacy, its accuracies fall as the "
-    "paper's do: on MNIST, with full privacy and 256 owners, from 73 to 38 % at m/r = 2, the paper's from 74 to 26 %."
+    "paper's do: on MNIST, with full privacy and 256 owners, from 72 to 36 % at m/r = 2, the paper's from 74 to 26 %."
 )
 STYLE_BY_FORM = {
     Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
