@@ -302,10 +302,10 @@ TABLE_HEAD = (
     "|---|---|---|---|---|---|---|---|",
 )
 SECTION_TITLE = "Huang et al. 2023 with the paper's network"
-SECTION_TEXT = """`make paper-runs DATA=folder` trains the network of Huang et al. on MNIST: federated averaging with E
-and T of table 3. To take 90 minutes on two quiet cores (projected), it draws 12 owners for a round (8 of 64, 4 of 16, 4
-where a convolution is personal). An owner with a personal part makes up for each round that it missed, on the shared
-layers of that round. The noise is that of all n owners. There are two runs of each cell, with other records, owners and
+SECTION_TEXT = """`make paper-runs DATA=folder` trains the network of Huang et al. on MNIST: federated averaging with
+E and T of table 3. To take 94 minutes on two cores, it draws 12 owners for a round (8 of 64, 4 of 16, 4 where a
+convolution is personal). An owner with a personal part makes up for each round that it missed, on the shared layers
+of that round. The noise is that of all n owners. There are two runs of each cell, with other records, owners and
 noise.
 
 **Near** (✓) is within 5 points of the paper, or within two standard errors. The paper does not print its learning rate,
