@@ -70,15 +70,15 @@ def _mark_long(items: list[pytest.Item]) -> None:
         }
         ids = [function.callspec.id for function in functions]
         named = leave_named(ids, ids_by_marker)
-        kept = [
+        quick_functions = [
             function
             for function, cell in zip(functions, cells, strict=True)
             if cell in chosen and function.callspec.id not in named
         ]
         if (few := functions[0].get_closest_marker("few")) is not None:
-            kept = spread_evenly(kept, few.args[0])
+            quick_functions = spread_evenly(quick_functions, few.args[0])
         for function in functions:
-            if function not in kept:
+            if function not in quick_functions:
                 function.add_marker(pytest.mark.long)
         unknown = {*itertools.chain(*ids_by_marker.values())}.difference(ids)
         if unknown and not any("::" in argument for argument in functions[0].config.args):

@@ -320,11 +320,11 @@ privacy (.798 and .854); .840 and .808 with the same noise in every step; .751 a
 step needs by the classical formula, from every owner. With each owner's own noise in each of its steps nothing is
 learned, nor with a fifteenth of it.
 
-**Far by more than 20 points are, but for full privacy with 64 owners, cells of joint privacy alone**: where noise is
-strong (16 owners, m/r from 2 on), or where both convolutions are personal. There the paper's accuracies fall to
-guessing, and ours stay above .55, as a personal layer adapts to the shared ones in every round. Tried with ε = 1, one
-run each, for 256 owners and m/r = 2, where the paper has .393 and we .692: all owners drawn in every round, .642; a
-record's gradient clipped over all layers, personal ones included, .617. If an owner keeps its personal layers from
+**More than 20 points away are full privacy with 64 owners, and joint privacy in two cases**: where noise is strong
+(16 owners, m/r from 2 on), and where both convolutions are personal. In these two cases the paper's accuracies fall
+to guessing, and ours stay above .55, as a personal layer adapts to the shared ones in every round. Tried with ε = 1,
+one run each, for 256 owners and m/r = 2, where the paper has .393 and we .692: all owners drawn in every round, .642;
+a record's gradient clipped over all layers, personal ones included, .617. If an owner keeps its personal layers from
 the round in which it was last drawn, m/r = 1, 2, 5 and 20 have .770, .434, .115 and .149 (paper .783, .393, .252,
 .130), and 16 owners .474 (.321), but 512 owners .537 (.742). So the paper's owners seem to have trained less often
 than in every round; it does not say how often."""
