@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -235,6 +236,14 @@ def in_a_container(port: int) -> list[str]:
     return [sys.executable, "-c", AS_ANOTHER_USER, *options]
 
 
+def wait_until_announced(running: helpers.RunningApp) -> None:
+    """Wait until the command has said where the app is: it says so some time after the app first answers."""
+    deadline = time.monotonic() + helpers.START_LIMIT
+    while "Sweet Spot is at" not in running.output():
+        assert time.monotonic() < deadline, running.output()
+        time.sleep(0.1)
+
+
 @pytest.fixture(scope="module")
 def network() -> Iterator[foreign.Listener]:
     """What the servers of this module meet where they would ask other computers."""
@@ -256,6 +265,7 @@ def app(
             running = helpers.start_app(folder / "log")
         elif request.param == "as a demo":
             running = helpers.start_app(folder / "log", in_a_container)
+            wait_until_announced(running)
         else:
             running = helpers.start_app(folder / "log", plainly, cwd=folder)
     yield running
