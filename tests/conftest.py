@@ -23,6 +23,8 @@ from tests.cells import choose_telling, leave_named, spread_evenly
 # wait for each other: opening Regression took 1.4 s instead of 0.3. Servers and programs that tests start inherit it.
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
     os.environ.setdefault(_threads, "1")
+# OpenDP's searches meet errors that they expect. To look up the stack of each takes Rust .1 s.
+os.environ.setdefault("RUST_LIB_BACKTRACE", "0")
 
 # What is imported and collected stays: until that is done, looking for what could be let go of is in vain.
 gc.disable()
@@ -132,7 +134,9 @@ def pytest_collection_finish() -> None:
 
 
 class ByFile(LoadScopeScheduling):
-    """The tests of one file on one worker, where they share what was opened; those in a browser on two workers.
+    """The tests of one file on one worker, where they share what was opened.
+
+    Those in a browser run on one worker, which has a server and a browser; the long ones on two.
 
     xdist's own `loadgroup` does not group under pytest 9.2: every worker started a server and a browser of its own,
     and a module's tests shared little.
@@ -142,7 +146,9 @@ class ByFile(LoadScopeScheduling):
         file = nodeid.partition("::")[0]
         if not file.startswith("tests/browser/"):
             return file
-        return "many pages" if file.endswith(MANY_PAGES) else "one page each"
+        if self.config.option.markexpr == "long" and file.endswith(MANY_PAGES):
+            return "many pages"
+        return "browser"
 
 
 MANY_PAGES = (
@@ -152,7 +158,7 @@ MANY_PAGES = (
     "test_looks.py",
     "test_report.py",
 )
-"""About half of the processor time that the browser's tests take."""
+"""About half of the processor time that the browser's long tests take."""
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -119,9 +119,10 @@ class _Area:
 
     def __init__(self, plot: Plot, area_height: float) -> None:
         self.plot, self.height = plot, area_height
-        self.category_names = list(
-            dict.fromkeys(str(x) for item in plot.items for x in np.ravel(np.asarray(getattr(item, "x", ()))))
-        )
+        self.category_names: list[str] = []
+        if plot.x.scale is Scale.NAMES:
+            all_names = [str(x) for item in plot.items for x in np.ravel(np.asarray(getattr(item, "x", ())))]
+            self.category_names = list(dict.fromkeys(all_names))
         self.boxes: list[tuple[float, float, float, float]] = []
         self.anchors: dict[str, FloatArray] = {}
         self.points: dict[str, FloatArray] = {}
@@ -207,7 +208,7 @@ class _Area:
         if isinstance(item, Mark):
             return _surround(item_points, 8.0, 8.0)
         if not isinstance(item, Bars | Points) or not item_points.size:
-            return item_points
+            return np.empty((0, 2))
         end_values = [np.full(np.size(item.y), item.base_value)] if isinstance(item, Bars) else []
         end_values += [
             np.asarray(series_end)
@@ -262,10 +263,9 @@ class _Area:
         clearances = np.full(x.size, MAX_CLEARANCE)
         for other_name, other_points in self.points.items():
             if other_points.size:
-                gaps_across = abs(other_points[:, 0] - x[:, None]) - half_width
-                gaps_between = np.maximum(
-                    gaps_across, abs(other_points[:, 1] - y[:, None]) - half_height
-                ).min(axis=1)
+                gaps_across = np.abs(other_points[:, 0] - x[:, None]) - half_width
+                gaps_up = np.abs(other_points[:, 1] - y[:, None]) - half_height
+                gaps_between = np.maximum(gaps_across, gaps_up, out=gaps_up).min(axis=1)
                 is_hidden = self.plot.is_hidden(other_name)
                 place_costs += (HIDDEN_CROSSING_COST if is_hidden else CROSSING_COST) * (gaps_between < 1.0)
                 if other_name != item_name and not is_hidden:

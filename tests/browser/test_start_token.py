@@ -85,6 +85,7 @@ def history(page: Page) -> list[str]:
     return [entry["url"] for entry in session.send("Page.getNavigationHistory")["entries"]]
 
 
+@pytest.mark.long
 def test_the_link_opens_the_app_and_leaves_no_trace(browser: Browser, tmp_path: Path) -> None:
     with launched(tmp_path) as (process, output, file):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import streamlit as st
 from streamlit import config
-from streamlit.components.v2.component_manager import BidiComponentManager
+from streamlit.components.v2 import manifest_scanner
 from streamlit.elements.widgets import number_input, radio, selectbox, slider, text_widgets
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.runtime.scriptrunner_utils import script_run_context
@@ -126,12 +126,8 @@ def _wait_for_end(runner: local_script_runner.LocalScriptRunner, timeout: float)
 local_script_runner.require_widgets_deltas = _wait_for_end
 
 
-@functools.cache
-def installed_components() -> BidiComponentManager:
-    """Return components of installed packages: `AppTest` would search all packages in every session, 80 to 200 ms."""
-    manager = BidiComponentManager()
-    manager.discover_and_register_components(start_file_watching=False)
-    return manager
+# `AppTest` would search all installed packages for components in every session, 80 to 200 ms.
+manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
 def open_app(title: str = "Home", **link: str) -> AppTest:
@@ -155,7 +151,6 @@ def begin(title: str, **link: str) -> AppTest:
 def build_app(title: str) -> AppTest:
     """Make a new session whose first page will be this one: nothing has run yet."""
     app = AppTest.from_file(server.MAIN_SCRIPT, default_timeout=RUN_SECONDS)
-    app._bidi_component_manager = installed_components()
     # A link names the first page of a session by its address; `switch_page` before the first run goes by the
     # file's name instead.
     app._page_hash = calc_hash(catalogue.find_page(title).url_path)
