@@ -96,6 +96,9 @@ def parsed(source: str) -> ast.Module:
     return ast.parse(source)
 
 
+HOLDS_STATEMENTS = ast.stmt | ast.excepthandler | ast.match_case
+
+
 @functools.cache
 def imports(source: str) -> tuple[tuple[int, str, bool], ...]:
     """(relative level, dotted name, at the top of the module) of everything a source file imports.
@@ -111,8 +114,10 @@ def imports(source: str) -> tuple[tuple[int, str, bool], ...]:
         elif isinstance(node, ast.ImportFrom):
             begins = f"{node.module}." if node.module else ""
             names += [(node.level, begins + alias.name, at_top) for alias in node.names]
-        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        waiting += [(child, at_top and not inside) for child in ast.iter_child_nodes(node)]
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        # Not the expressions, which are nine tenths of all nodes and import nothing.
+        children = [c for c in ast.iter_child_nodes(node) if isinstance(c, HOLDS_STATEMENTS)]
+        waiting += [(child, at_top and not inside) for child in children]
     return tuple(names)
 
 

@@ -107,6 +107,7 @@ def test_owners_have_all_records_once_and_few_classes() -> None:
     assert sum(map(len, tests.labels)) == 2_000
 
 
+@pytest.mark.long
 def test_the_noise_holds_epsilon_for_a_round() -> None:
     """Without sampling all steps are one Gaussian mechanism, whose noise is exact."""
     expected_multiplier = GaussianNoise.for_release(math.sqrt(5), 1.0, federated.DELTA).scale

@@ -103,6 +103,7 @@ def call_and_compare(call, kind, settings):
     return True
 
 
+@pytest.mark.few(3)
 @pytest.mark.long_for(
     "rating_weights",
     "plan_bounds",

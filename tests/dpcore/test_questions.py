@@ -328,6 +328,7 @@ def written_forms(answer: Reply, library: str) -> dict[str, str]:
     return programs
 
 
+@pytest.mark.few(7)
 @pytest.mark.long_for("examples_bound", "training_bound")
 @pytest.mark.parametrize("call", questions.QUESTIONS)
 def test_a_request_for_code_gives_the_nearest_form_or_names_what_has_it(call: str) -> None:

@@ -44,7 +44,7 @@ CALLS = {
 }
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.long_for("examples_bound", "private_bound")
 @pytest.mark.parametrize("name", CALLS)
 def test_a_pickle_holds_the_answer_and_no_data_unless_they_are_kept(name: str) -> None:
@@ -135,7 +135,7 @@ def test_a_checker_reads_the_types_of_the_calls(tmp_path: Path) -> None:
     assert Reply.__module__ == "dpcore.reply"
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(4)
 @pytest.mark.long_for("examples_bound", "training_bound", "rating_weights", "owners")
 @pytest.mark.parametrize("call", questions.QUESTIONS)
 def test_every_call_runs_as_its_reply_writes_it(call, tmp_path) -> None:
@@ -190,6 +190,7 @@ def test_help_on_the_package_lists_every_call_with_its_first_line() -> None:
         assert f"{name}: {first_line}" in help_text
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("call", "settings"),
     [

@@ -173,6 +173,7 @@ GROUPED = samples.load("shop-events")
 GAUSSIAN = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
 
 
+@pytest.mark.long_for("mean, without parts")
 @pytest.mark.parametrize(
     "asked",
     [

@@ -47,6 +47,7 @@ def in_the_app(nasty: Nasty, folder: Path, small_bytes: int) -> Dataset:
     return count(source, roles, Disclosure.PRIVATE).dataset
 
 
+@pytest.mark.few(3)
 @pytest.mark.long_but(
     "thousands marks-0", "German Excel-5000000", "Parquet-5000000", "UTF-16-5000000", "workbook-0"
 )

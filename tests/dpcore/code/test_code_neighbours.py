@@ -136,7 +136,7 @@ def test_a_huge_amount_moves_a_capped_vector_by_no_more_than_the_bound(
 WHOLE = "".join(f"u{user},p{group},{10 * user + group}\n" for user in range(6) for group in range(2))
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.thinned
 @pytest.mark.parametrize("separator", [",", ";"])
 @pytest.mark.parametrize("cell", ['"1,234"', '"1,5"', '"1.234,5"'])

@@ -125,6 +125,7 @@ def test_one_user_changes_which_groups_are_kept_by_no_more_than_the_budget(
             assert compute_spent_delta(np.r_[0.0, generous], epsilon, max_groups) > delta
 
 
+@pytest.mark.long
 @pytest.mark.long_but("Program.OPENDP-NoiseKind.LAPLACE")
 @pytest.mark.parametrize("noise", NoiseKind)
 @pytest.mark.parametrize("program", [Program.PYTHON, Program.OPENDP])

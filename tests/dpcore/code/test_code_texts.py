@@ -409,6 +409,7 @@ def test_hostile_names_stay_literals_in_python(library: Program) -> None:
             assert text.count("\n") == len(text.splitlines()), (name, hostile)
 
 
+@pytest.mark.few(12)
 @EACH
 def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
     honest = write(with_names(SPEC_BY_NAME[name], "honest"), Program.BIGQUERY).text

@@ -73,7 +73,7 @@ def expected_rows(rule: Any) -> list[tuple[str, float]]:
     return [row for row in replaced if row[1] != "drop"]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.thinned
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
@@ -113,7 +113,7 @@ def run_reading(choice: ReleaseSpec, library: Program, monkeypatch: pytest.Monke
     return events.rename(columns={"privacy_unit": "user", "value": "amount"})
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.thinned
 @pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
 @pytest.mark.parametrize("rule", RULES)

@@ -18,7 +18,7 @@ CELLS = [
 ]
 
 
-@pytest.mark.long_but("sum-python-Gaussian-one heavy user-3.0", "rows-python-Gaussian-support tickets-0.1")
+@pytest.mark.long_but("sum-python-Gaussian-one heavy user-3.0")
 @pytest.mark.parametrize(("kind", "library", "noise", "table", "epsilon"), CELLS)
 def test_the_stated_error_is_that_of_the_programs_releases(
     kind: str, library: str, noise: str, table: str, epsilon: float

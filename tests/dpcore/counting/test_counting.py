@@ -48,7 +48,7 @@ def test_the_place_of_a_mark_that_does_not_fit_is_said(put):
     assert sentences_found[0].startswith("Line 4, column value: numbers with decimal points and with")
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("name", "encode"),
     [
@@ -170,6 +170,7 @@ COMMENTED = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.thinned
 @pytest.mark.parametrize(("head", "comments", "user"), COMMENTED)
 @pytest.mark.parametrize("repeats", [10, 20_000], ids=["read at once", "longer than what is looked at first"])

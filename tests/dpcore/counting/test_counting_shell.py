@@ -23,6 +23,7 @@ def events(tmp_path):
     return path
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("options", "sizes", "users", "label"),
     [
@@ -156,6 +157,7 @@ def test_the_sql_shown_is_what_gives_the_histogram(events, roles):
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.long_for("roles3")
 @pytest.mark.parametrize("roles", ROLES)
 def test_every_engine_has_a_command_code_and_sql(roles, events, tmp_path, capsys):

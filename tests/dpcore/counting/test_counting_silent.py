@@ -91,6 +91,7 @@ def test_columns_that_differ_in_case_are_told_apart(parquet, put):
     assert count_files([first, other_path], replace(WHO, user="user")).histogram == of("aab")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["user  id", " user id ", "user\nid", "user\u00a0id"])
 def test_untidy_names_are_the_same_columns(parquet, put, name):
     users, roles = ["a", "b", "a"], replace(WHO, user="user id")
@@ -167,7 +168,7 @@ def test_values_of_several_types_are_one_column(parquet, put, small_bytes):
 DAY = datetime.date(2024, 5, 1)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("column", "users"),
     [

@@ -83,6 +83,7 @@ def answers(call: str, path: str, settings: dict[str, Any]) -> bool:
     return True
 
 
+@pytest.mark.few(3)
 @pytest.mark.long_for("`plan_bounds`", "`quantile_bound`", "`group_bounds`", "`task_weights`")
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row[0])
 def test_a_file_answers_what_the_table_says(row: list[str], paths: dict[str, str]) -> None:

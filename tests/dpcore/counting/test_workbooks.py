@@ -74,6 +74,7 @@ def test_a_long_cell_gives_no_other_cell_its_room():
     assert peak_bytes(lambda: check_header_row(names, narrow, range(2), 1, None, [])) < 2_000_000
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "content",
     [

@@ -114,7 +114,7 @@ def test_moments_agree_with_runs_of_the_mechanism() -> None:
         assert np.all(np.abs(found.mean(axis=0) - truth) <= 5.0 * found.std(axis=0) / math.sqrt(runs))
 
 
-@pytest.mark.long_for("NoiseKind.LAPLACE-Program.PYTHON")
+@pytest.mark.long_for("NoiseKind.LAPLACE-Program.PYTHON", "NoiseKind.GAUSSIAN-Program.PYTHON")
 @pytest.mark.parametrize(
     ("noise", "program"),
     [

@@ -94,6 +94,7 @@ def small_tables(number: int) -> np.ndarray:
     return values
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
 @pytest.mark.parametrize("condition", [*BY_QUERY, RankedSum(0.5, margin=19.5)], ids=str)
 def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilon(
@@ -120,6 +121,7 @@ def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilo
     assert 0.5 < largest <= 1.0 + 1e-9
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("condition", [one for one in CONDITIONS if isinstance(one, CapMean)], ids=str)
 @pytest.mark.parametrize("neighbours", [Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER])
 @settings(max_examples=12, deadline=None)
@@ -212,6 +214,7 @@ def test_draws_where_exp_would_underflow(level: int) -> None:
     assert abs(drawn.count(998) - 60 * p) < 5 * math.sqrt(60 * p * (1 - p))
 
 
+@pytest.mark.long
 def test_draws_follow_the_law() -> None:
     from scipy.stats import chisquare
 
@@ -262,7 +265,7 @@ def test_audit_catches_a_broken_mechanism() -> None:
 
 
 @pytest.mark.few(5)
-@pytest.mark.long_for("CapMean(trade_off=0.5)")
+@pytest.mark.long_for("CapMean(trade_off=0.5)", "CapMean(trade_off=7.0)")
 @names
 @settings(max_examples=12, deadline=None)
 @given(counts=st.lists(st.integers(1, 40), min_size=3, max_size=30))

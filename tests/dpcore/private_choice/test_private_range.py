@@ -134,6 +134,7 @@ def most_moved(problem: RangeProblem, seed: int, number: int) -> float:
     return float(largest)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("relation", [ADD, REPLACE, VALUES])
 @pytest.mark.parametrize("known", [False, True])
 def test_no_neighbour_moves_a_log_chance_by_more_than_epsilon(known: bool, relation: Neighbours) -> None:
@@ -142,6 +143,7 @@ def test_no_neighbour_moves_a_log_chance_by_more_than_epsilon(known: bool, relat
     assert 0.6 < most_moved(problem, 4, 400) <= 1.0 + 1e-9
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", [ADD, REPLACE, VALUES])
 def test_clamped_users_move_a_log_chance_by_at_most_epsilon(relation: Neighbours) -> None:
     problem = dataclasses.replace(BOTH_ENDS, neighbours=relation, max_contributions=3, clamps_users=True)
@@ -293,6 +295,7 @@ def test_candidates_that_are_the_centre_in_floats_are_left_out() -> None:
         RangeProblem(1.0, 1.0, 1e-6, 1e-4, centre=1e14)
 
 
+@pytest.mark.long
 def test_a_draw_follows_the_law_and_is_charged_once_before() -> None:
     generator = np.random.default_rng(5)
     values = values_of([tuple(generator.normal(0.0, 8.0, 4).tolist()) for _ in range(60)])

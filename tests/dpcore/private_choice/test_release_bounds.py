@@ -93,7 +93,7 @@ def log_ratio(
     return float(np.abs(laws[0] - laws[1]).max())
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.long_for("median, capped")
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS.keys())
 def test_exact_log_ratios_keep_epsilon_under_both_relations(draw: SelectionRequest) -> None:

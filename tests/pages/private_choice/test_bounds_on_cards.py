@@ -154,6 +154,7 @@ def test_where_no_draw_is_sound_a_sentence_says_why() -> None:
     assert "one user can move a whole bin" in shown_texts(app)
 
 
+@pytest.mark.long
 def test_a_total_is_divided_shown_and_never_exceeded_however_often_somebody_draws() -> None:
     app = check(use_dataset(open_app("Sum and count"), SECRET).run())
     check(app.button(key="total_card_draw").click().run())

@@ -126,6 +126,7 @@ def answered_page() -> AppTest:
     return open_small()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("tab", TABS)
 def test_every_tab_is_drawn(answered_page, tab):
     assert not errors(open_tab(answered_page, tab))

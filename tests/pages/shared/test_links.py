@@ -123,7 +123,7 @@ def query(link: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(link).query, keep_blank_values=True, strict_parsing=True))
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
 @settings(max_examples=40)
 @given(choice=st.data())

@@ -109,6 +109,7 @@ def list_traces(app: Any, key: str) -> list[str]:
     return [trace["name"] for trace in chart(app, key)["data"]]
 
 
+@pytest.mark.long
 def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link() -> None:
     app = open_on_file(SHOP_EVENTS, "Mean", "shop_events.csv")
     for key, value in {"mean.lower": 0.0, "mean.upper": 80.0}.items():

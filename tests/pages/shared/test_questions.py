@@ -51,7 +51,7 @@ JOBS = (
 )
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(4)
 @pytest.mark.long_for(
     "User-level DP-SGD", "Classifier", "Recommender", "Linear regression", "Quantile", "Multi-task weights"
 )
@@ -102,6 +102,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.long_but("users", "Mean's own cap", "VC dimension")
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name):

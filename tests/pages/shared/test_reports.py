@@ -48,6 +48,7 @@ def all_runs():
         yield
 
 
+@pytest.mark.few(2)
 @pytest.mark.long_for("mean", "training", "learning", "regression", "quantile", "many tasks", "gap")
 @pytest.mark.parametrize("name", leave_repeats(CASES, lambda name: CASES[name][0]))
 def test_report_json_and_script_say_what_the_page_says_and_the_report_is_whole(

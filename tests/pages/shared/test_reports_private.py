@@ -150,6 +150,7 @@ def test_a_public_report_does_not_depend_on_the_private_data(report_contents):
     assert texts[0] == texts[1]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("title", ["Mean", "Sum and count", "Bias curves over τ₀"])
 def test_hostile_names_stay_text(title, report_contents):
     private_page(title)

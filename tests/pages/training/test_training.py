@@ -149,6 +149,7 @@ def with_loss(solution: TrainingSolution, cell: Cell, loss: float) -> TrainingSo
     return build_solution(solution.parameters, RunTable(solution.table.experiment, scores))
 
 
+@pytest.mark.long
 def test_the_card_says_what_the_runs_found(full_solution):
     floor, guess, *_ = full_solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
     first = with_loss(full_solution, Cell(Method.FOLLOWED), floor + 0.01)
