@@ -239,7 +239,7 @@ class Reply:
         Returns the program's text and the name of the form that it is for.
         """
         library = library or self._default_library()
-        if library.lower() not in LIBRARY_BY_NAME:
+        if str(library).lower() not in LIBRARY_BY_NAME:
             raise refuse(f"library must be one of {', '.join(LIBRARY_BY_NAME)}, got {library!r}")
         releases_by_form = dict(self.forms)
         if not releases_by_form:
