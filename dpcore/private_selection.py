@@ -75,8 +75,9 @@ def select_privately(
 ) -> DrawnReply:
     """Select the bound of a question privately: a DP release, fresh at every call.
 
-    The answer on the private data is not computed, so no user decides whether there is one. Rows that name no user
-    are left out, cells that hold no number count as 0, and negative totals count as 0. Data without rows are allowed.
+    The answer on the private data is not computed, so no user's numbers decide whether there is one. Rows that name no
+    user are left out, cells that hold no number count as 0, and negative totals count as 0. Data without rows are
+    allowed. Each row of text and JSON is read by itself; `docs/privacy.md` lists the files that are refused.
 
     Args:
         question: Name of the call, such as ``"sum_bound"``.
@@ -97,8 +98,7 @@ def select_privately(
         What was selected, with its label and its program, and with nothing else of the data.
 
     Raises:
-        InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
-            rows of one user.
+        InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence quotes a cell.
     """
     refuse_seed("select_privately", further_options)
     options: dict[str, Any] = {"largest": largest, "margin": margin, "unit": unit}
@@ -170,8 +170,7 @@ def select_range(
         ``bound`` has ``lower`` and ``upper``.
 
     Raises:
-        InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence depends on the
-            rows of one user.
+        InvalidInput: A setting or a column is missing or wrong, or the data are no table. No sentence quotes a cell.
     """
     arguments = {name: argument for name, argument in locals().items() if name in _RANGE_DEFAULTS}
     refuse_seed("select_range", further_options)
@@ -326,7 +325,8 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     files: list[File] = [Path(path) for path in list_paths(data) or ()]
     file_names: list[str] | None = None
     if is_table(data):
-        files, file_names = [MemoryFile(write_parquet(data, named_columns))], [FRAME_FILE]
+        frame_bytes = write_parquet(data, named_columns, empties_cells=True)
+        files, file_names = [MemoryFile(frame_bytes)], [FRAME_FILE]
     if not files:
         return UserAmounts(_build_from_counts(data))
     if not user_columns:

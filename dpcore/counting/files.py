@@ -173,7 +173,7 @@ def _list_partitions(folder_path: str) -> list[str]:
     return [str(file) for file in partition_files if file.is_file() and not file.name.startswith(("_", "."))]
 
 
-def _list_folder_cells(file: File) -> tuple[tuple[str, str], ...]:
+def list_folder_cells(file: File) -> tuple[tuple[str, str], ...]:
     """Return the name and the cell of each column that the innermost folders of a path name."""
     folder_names = () if isinstance(file, MemoryFile) else file.parts[-2::-1]
     matches = list(itertools.takewhile(bool, map(_FOLDER_PATTERN.fullmatch, folder_names)))
@@ -186,7 +186,7 @@ def _list_folder_cells(file: File) -> tuple[tuple[str, str], ...]:
 
 def name_file(file: File) -> str:
     """Return the display name of a file, from which programs read it: with the folders that name cells."""
-    num_folders = len(_list_folder_cells(file))
+    num_folders = len(list_folder_cells(file))
     return (
         Path(*file.parts[-num_folders - 2 :]).as_posix()
         if isinstance(file, Path) and num_folders
@@ -198,7 +198,7 @@ def add_folder_cells(file: File, relation: Relation, table: Table) -> tuple[Rela
     """Return the relation and the table of a file with the columns that its folders name and the file lacks."""
     cell_by_column = {
         column_name: cell
-        for column_name, cell in _list_folder_cells(file)
+        for column_name, cell in list_folder_cells(file)
         if column_name not in relation.columns
     }
     if not cell_by_column:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure, Provenance, check_provenance
+from dpcore.common.wording import format_count
 from dpcore.counting.duck_tables import quote_identifier
 from dpcore.counting.files import is_table, list_paths
 from dpcore.counting.relation import find_times, refuse_times
@@ -69,17 +70,22 @@ def select_frame_columns(frame: pd.DataFrame, selected_names: Sequence[str]) -> 
     return pd.DataFrame(series_by_name, copy=False)
 
 
-def select_arrow_columns(table: Any, selected_names: Sequence[str]) -> pa.Table:
+def select_arrow_columns(table: Any, selected_names: Sequence[str], empties_cells: bool = False) -> pa.Table:
     """Return these columns of any table in memory as an Arrow table, without computing or fetching others.
 
+    Args:
+        table: The table.
+        selected_names: Names of its columns.
+        empties_cells: True to read cells of pandas that hold several entries or half a character as missing.
+
     Raises:
-        InvalidInput: The table is in a remote engine, or its library does not support Arrow.
+        InvalidInput: The table is in a remote engine, its library does not support Arrow, or cells cannot be read.
     """
     import pandas as pd
     import pyarrow as pa
 
     if isinstance(table, pd.DataFrame):
-        return _frame_to_arrow(select_frame_columns(table, selected_names))
+        return _frame_to_arrow(select_frame_columns(table, selected_names), empties_cells)
     selected_names, library_name = (
         list(selected_names),
         type(table).__module__.partition(".")[0].removeprefix("_"),
@@ -111,19 +117,49 @@ def _refuse_remote(table: Any) -> None:
         raise refuse(f"the Ibis table lies in another engine ({engine_name})", remedy=remedy)
 
 
-def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
-    """Convert a pandas table to Arrow; columns that mix texts and numbers become text."""
-    import pandas as pd
+def _frame_to_arrow(frame: pd.DataFrame, empties_cells: bool) -> pa.Table:
+    """Convert a pandas table to Arrow; columns that mix texts and numbers become text, as in a text file."""
     import pyarrow as pa
 
     arrow_columns = {}
-    for column_name, series in frame.items():
-        try:
-            arrow_columns[column_name] = pa.Array.from_pandas(series)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            # A mixture of texts and numbers is converted to text, as in a text file.
-            arrow_columns[column_name] = pa.array([None if pd.isna(cell) else str(cell) for cell in series])
+    with Problems() as problems:
+        for column_name, series in frame.items():
+            try:
+                arrow_columns[column_name] = pa.Array.from_pandas(series)
+                is_readable = not (empties_cells and pa.types.is_nested(arrow_columns[column_name].type))
+            except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, UnicodeError):
+                is_readable = False
+            if is_readable:
+                continue
+            cell_texts, unreadable_rows = list[str | None](), list[int]()
+            for row_number, cell in enumerate(series, 1):
+                try:
+                    cell_texts.append(_write_cell(cell))
+                except ValueError:
+                    cell_texts.append(None)
+                    unreadable_rows.append(row_number)
+            if unreadable_rows and not empties_cells:
+                cells_text = format_count(len(unreadable_rows), "cell holds", "cells hold")
+                location = f"column {column_names.shorten(str(column_name))}, row {unreadable_rows[0]:,}"
+                remedy = "Put one text or one number into each cell"
+                problems.add(f"{cells_text} several entries, or text that is not Unicode", location, remedy)
+            arrow_columns[column_name] = pa.array(cell_texts, pa.string())
     return pa.table(arrow_columns)
+
+
+def _write_cell(cell: Any) -> str | None:
+    """Return a cell as text; None if it is missing. Raise ValueError for several entries or half a character."""
+    import pandas as pd
+
+    if pd.api.types.is_list_like(cell):
+        raise ValueError
+    if pd.isna(cell):
+        return None
+    # 7.0 is 7, as in a column of numbers alone.
+    is_whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15
+    cell_text = str(int(cell)) if is_whole else str(cell)
+    cell_text.encode()
+    return cell_text
 
 
 def refuse_repeated_names(
@@ -137,11 +173,18 @@ def refuse_repeated_names(
             )
 
 
-def write_parquet(table: Any, named_columns: list[str], missing_arguments: Sequence[str] = ()) -> bytes:
+def write_parquet(
+    table: Any,
+    named_columns: list[str],
+    missing_arguments: Sequence[str] = (),
+    *,
+    empties_cells: bool = False,
+) -> bytes:
     """Write the named columns as Parquet bytes: all if none is named, or in a table of pairs.
 
-    Raise InvalidInput for named columns that are not there and for repeated names. If there are such problems and the
-    table is not one of pairs, name missing arguments of the question (``missing_arguments``), too.
+    Raise InvalidInput for named columns that are not there, for repeated names, and, without ``empties_cells``, for
+    cells of pandas that hold several entries. If columns are missing and the table is not one of pairs, name missing
+    arguments of the question (``missing_arguments``), too.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -158,7 +201,7 @@ def write_parquet(table: Any, named_columns: list[str], missing_arguments: Seque
         refuse_repeated_names(problems, table_columns, selected_columns)
         if problems.entries and not is_pair_table:
             column_names.add_missing_arguments(problems, missing_arguments)
-    arrow_table = select_arrow_columns(table, selected_columns)
+    arrow_table = select_arrow_columns(table, selected_columns, empties_cells)
     with Problems() as problems:
         for field_index, arrow_field in enumerate(arrow_table.schema):
             if pa.types.is_interval(arrow_field.type):  # a type that Parquet does not support

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 
 import numpy as np
 
 from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
+from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import formats, query
+from dpcore.counting import formats, query, single_rows
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps
 from dpcore.counting.duck_tables import DuckTable, quote_literal
 from dpcore.counting.facets import Facets
-from dpcore.counting.files import Source, add_folder_cells, name_file, open_files
-from dpcore.counting.formats import File, FileStart
+from dpcore.counting.files import Source, add_folder_cells, list_folder_cells, name_file, open_files
+from dpcore.counting.formats import File, FileStart, MemoryFile
 from dpcore.counting.heads import inspect_parquet
 from dpcore.counting.pair_tables import build_pair_dataset, prefer_pair_roles
 from dpcore.counting.public_rules import write_yes_sql
@@ -26,7 +29,7 @@ from dpcore.data.cell_numbers import MAX_NUMBER, read_cell_sql
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind, describe_values
 from dpcore.data.guessed_roles import guess_pairs
-from dpcore.data.tables import BLANKS, SPACED, FileKind, Table, TableLayout
+from dpcore.data.tables import BLANKS, SPACED, FileKind, FileLayout, Table, TableLayout, build_table
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import LONGEST_TASK_NAME, Dataset
 
@@ -62,10 +65,16 @@ def read_user_amounts(
         InvalidInput: A column is missing or its type has no numbers, or the files are not a table. Problems of rows are
             not described.
     """
-    try:
+    source = None
+    with suppress(InvalidInput):
         source = open_files(files, display_names, sheet=sheet, separator=separator)
-    except InvalidInput:
-        source = _open_by_header(files, display_names, read_separator(separator))
+    # The first rows may belong to one user, and decide how the header is read.
+    if source is None or not set(named_columns) <= set(source.columns):
+        try:
+            source = _open_by_header(files, display_names, read_separator(separator), named_columns)
+        except InvalidInput:
+            if source is None:
+                raise
     with Problems() as problems:
         refuse_missing(problems, source.columns, named_columns)
     with Problems() as problems:
@@ -76,12 +85,14 @@ def read_user_amounts(
             return build_pair_dataset(source, preferred_roles, Disclosure.PRIVATE, MEMORY_LIMIT)
         except InvalidInput:
             raise _build_unreadable_error() from None
-    amounts_reduction = _AmountsReduction(source.relations, roles, MEMORY_LIMIT, None, Steps(None, 4), [])
-    amounts_reduction.keeps_rows = keeps_rows
-    try:
-        amounts_reduction.reduce()
-    except InvalidInput:
-        raise amounts_reduction.column_error or _build_unreadable_error() from None
+    with closing(Workspace()) as workspace:
+        relations = _write_relations(source, files, named_columns, workspace)
+        amounts_reduction = _AmountsReduction(relations, roles, MEMORY_LIMIT, None, Steps(None, 4), [])
+        amounts_reduction.keeps_rows = keeps_rows
+        try:
+            amounts_reduction.reduce()
+        except InvalidInput:
+            raise amounts_reduction.column_error or _build_unreadable_error() from None
     assert amounts_reduction.user_amounts is not None
     file_layouts, decimal_mark_pairs = source.head.layouts, tuple(amounts_reduction.decimal_marks.items())
     table_rules = describe_values(roles, source.head.booleans)
@@ -95,18 +106,64 @@ def _build_unreadable_error() -> InvalidInput:
     return refuse("the data cannot be read as a table", remedy=no_draw_remedy)
 
 
+def _write_relations(
+    source: Source, files: Sequence[File], named_columns: Sequence[str], workspace: Workspace
+) -> Sequence[Relation]:
+    """Return the files as relations, text and JSON as Parquet whose rows were read one by one."""
+    text_kinds, layouts = (FileKind.TEXT, FileKind.JSON), source.head.layouts
+    if not any(layout.kind in text_kinds for layout in layouts):
+        return source.relations
+    has_other_kinds = any(layout.kind not in text_kinds for layout in layouts)
+    columns = source.columns if has_other_kinds else tuple(dict.fromkeys(named_columns))
+    relations, found_columns = list[Relation](), set[str]()
+    for file_index, (file, layout) in enumerate(zip(files, layouts, strict=True)):
+        if layout.kind not in text_kinds:
+            relations += open_files([file], [layout.name], sheet=layout.sheet).relations
+            continue
+        # A key of one JSON object takes no other row's cell away.
+        folder_cells = list_folder_cells(file) if layout.kind is FileKind.JSON else layout.folder_cells
+        cell_by_column = {column: cell for column, cell in folder_cells if column in columns}
+        stored_columns = tuple(column for column in columns if column not in cell_by_column)
+        # A file in memory is never written to a disk.
+        output = io.BytesIO() if isinstance(file, MemoryFile) else workspace.folder / f"rows-{file_index}"
+        try:
+            found_columns |= {*cell_by_column, *single_rows.write_rows(file, layout, stored_columns, output)}
+        except InvalidInput:
+            raise _build_unreadable_error() from None
+        relation = Relation(
+            MemoryFile(output.getvalue()) if isinstance(output, io.BytesIO) else output, layout.name,
+            FileKind.PARQUET, (*stored_columns, *cell_by_column),
+            delimiter=layout.separator if layout.kind is FileKind.TEXT else "",
+            types=("VARCHAR",) * len(stored_columns), folder_cells=tuple(cell_by_column.values()),
+        )  # fmt: skip
+        relations.append(relation)
+    if all(layout.kind is FileKind.JSON for layout in layouts):
+        with Problems() as problems:
+            refuse_missing(problems, [column for column in columns if column in found_columns], columns)
+    return relations
+
+
 def _open_by_header(
-    files: Sequence[File], display_names: Sequence[str] | None, stated_separator: str
+    files: Sequence[File],
+    display_names: Sequence[str] | None,
+    stated_separator: str,
+    named_columns: Sequence[str] = (),
 ) -> Source:
-    """Open files by their column names alone, independent of their rows."""
+    """Open files by their column names alone, independent of their rows; JSON has the named columns."""
     relations, head_tables = [], []
     for file, file_name in zip(files, display_names or map(name_file, files), strict=True):
         file_start = formats.read_start(file, file_name)
-        if file_start.kind not in (FileKind.TEXT, FileKind.PARQUET):
+        if file_start.kind is FileKind.WORKBOOK:
             raise _build_unreadable_error()
         try:
             if file_start.kind is FileKind.TEXT:
                 relation, head = _read_text_header(file, file_name, file_start, stated_separator)
+            elif file_start.kind is FileKind.JSON:
+                json_layout = FileLayout(file_name, FileKind.JSON, packing=file_start.packing)
+                json_columns = list(dict.fromkeys(named_columns))
+                head = build_table(json_columns, [["0"] * len(json_columns)], np.arange(1, 3), file_name)
+                head = replace(head, layouts=(json_layout,))
+                relation = Relation(file, file_name, FileKind.JSON, head.columns)
             else:
                 relation, head = inspect_parquet(file, file_name, 0, reads_header_only=True)
         except InvalidInput:
@@ -114,7 +171,7 @@ def _open_by_header(
         relation, head = add_folder_cells(file, relation, head)
         relations.append(relation)
         head_tables.append(head)
-    if len({relation.columns for relation in relations}) > 1:
+    if len({frozenset(relation.columns) for relation in relations}) > 1:
         raise _build_unreadable_error()
     file_layouts = tuple(file_layout for head in head_tables for file_layout in head.layouts)
     return Source(relations[0].name, replace(head_tables[0], layouts=file_layouts), False, tuple(relations))
@@ -124,17 +181,23 @@ def _read_text_header(
     file: File, display_name: str, file_start: FileStart, stated_separator: str
 ) -> tuple[Relation, Table]:
     """Return a text file as a relation, and its header with one dummy row in place of all rows."""
-    byte_lines = file_start.content.split(b"\n")
+    content, encoding = file_start.content, formats.detect_encoding(file_start.content)
+    if encoding.startswith(("utf-16", "utf-32")):
+        content = content.decode(encoding, "ignore").encode()
+    byte_lines = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     comment_flags = [not byte_line.strip() or byte_line.startswith(b"#") for byte_line in byte_lines]
     num_skipped = comment_flags.index(False) if False in comment_flags else 0
-    header_bytes = byte_lines[num_skipped].rstrip(b"\r")
+    header_bytes = byte_lines[num_skipped]
     delimiter_byte = stated_separator.replace(" +", " ").encode() or max(
         (b",", b";", b"\t", b"|"), key=header_bytes.count
     )
     dummy_bytes = delimiter_byte.join([b"0"] * (header_bytes.count(delimiter_byte) + 1))
     head = read_table(header_bytes + b"\n" + dummy_bytes + b"\n", display_name, stated_separator)
-    head = replace(head, layouts=(replace(head.layouts[0], skip=num_skipped, packing=file_start.packing),))
-    format_fields = file_start.packing, head.encoding, head.delimiter, num_skipped
+    encoding = encoding or head.encoding
+    (layout,) = head.layouts
+    layout = replace(layout, skip=num_skipped, packing=file_start.packing, encoding=encoding)
+    head = replace(head, layouts=(layout,))
+    format_fields = file_start.packing, encoding, head.delimiter, num_skipped
     marked_separator = stated_separator if stated_separator in SPACED else ""
     return Relation(file, display_name, FileKind.TEXT, head.columns, *format_fields, marked_separator), head
 

@@ -35,6 +35,10 @@ USERS = {
     "infinity": "z,inf,g1\n",
     "a sum that overflows": "z,1e308,g1\nz,1e308,g1\n",
     "the header as a row": HEADER,
+    "one field too many": "z,1,g0,oops\n",
+    "one field too few": "z,1\n",
+    "a line too long for a page": f"z,1,{'g' * 140_000}\n",
+    "text behind a quotation": 'z,1,"g0" "x"\n',
     "many rows": "z,1,g0\nz,1,g1\nz,1,g2\n" * 30,
 }
 """Rows of one more user."""
