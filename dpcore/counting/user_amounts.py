@@ -171,7 +171,7 @@ class _AmountsReduction(FileReduction):
             has_semicolons = all(relation.delimiter == ";" for relation in self._relations)
             cell_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
             number_sql = read_cell_sql(cell_sql, "," if has_semicolons else ".")
-        elif column_type.is_numeric() or column_type.is_boolean():
+        elif column_type.is_numeric() or column_type.is_boolean() or column_type.is_null():
             number_sql, self.decimal_marks[value_column] = f"CAST({view_column} AS DOUBLE)", ""
         else:
             self.column_error = refuse(
