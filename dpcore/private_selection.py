@@ -77,7 +77,8 @@ def select_privately(
     """Select the bound of a question privately: a DP release, fresh at every call.
 
     The answer on the private data is not computed, so no user decides whether there is one. Rows that name no user
-    are left out, cells that hold no number count as 0, and negative totals count as 0. Data without rows are allowed.
+    are left out, cells that hold no number count as 0, and negative totals count as 0. In a list of rows per user,
+    entries that are no number of at least 1 are left out. Data without rows are allowed.
 
     Args:
         question: Name of the call, such as ``"sum_bound"``.
