@@ -20,7 +20,7 @@ from dpcore.common.checks import EPSILON_RANGE, InvalidInput, Problems, refuse, 
 from dpcore.common.privacy import Charge, Disclosure, Ledger, check_provenance
 from dpcore.common.text_fields import find_option, list_options
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
-from dpcore.counting.count import build_kind_error, to_dataset
+from dpcore.counting.count import list_counts, to_dataset
 from dpcore.counting.files import is_table, list_paths, read_if_summary
 from dpcore.counting.formats import File, MemoryFile
 from dpcore.counting.frames import FRAME_FILE, write_parquet
@@ -362,11 +362,7 @@ def _build_from_counts(entered_counts: Any) -> ContributionHistogram:
     Raises:
         InvalidInput: The data are neither a list, nor a dict, nor an array of one dimension.
     """
-    entries = list(entered_counts.values()) if isinstance(entered_counts, Mapping) else entered_counts
-    if not isinstance(entries, list | tuple):
-        entries = np.asarray(entries)
-        if entries.ndim != 1:
-            raise build_kind_error(entered_counts)
+    entries = list_counts(entered_counts)
     counts = np.fromiter(map(_read_count, entries), np.float64, len(entries))
     counts = np.floor(np.minimum(counts[counts >= 1.0], MAX_SIZE))  # NaN is not.
     return ContributionHistogram.from_counts(counts) if counts.size else ContributionHistogram.nobody()
