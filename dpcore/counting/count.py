@@ -156,13 +156,16 @@ def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
         if rows_per_user.ndim == 1 and rows_per_user.size == 0:
             raise refuse("the list of rows per user is empty", remedy="Give one number for each user")
         if rows_per_user.ndim != 1 or rows_per_user.dtype.kind not in "iuf":
-            allowed_text = (
-                "a table, the path of a file, rows per user (a list, or a dict by user), or a histogram"
-            )
-            raise refuse(f"data must be {allowed_text}; got {type(data).__name__}")
+            raise build_kind_error(data)
         histogram = ContributionHistogram.from_counts(rows_per_user)
     release_facts = None if isinstance(provenance, Disclosure) else provenance
     return Dataset("your counts", source_text, classify(provenance), histogram, release=release_facts)
+
+
+def build_kind_error(data: Any) -> InvalidInput:
+    """Build the error of data that are of no kind that a call takes."""
+    allowed_text = "a table, the path of a file, rows per user (a list, or a dict by user), or a histogram"
+    return refuse(f"data must be {allowed_text}; got {type(data).__name__}")
 
 
 def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) -> None:

@@ -186,7 +186,7 @@ class _AmountsReduction(FileReduction):
             has_semicolons = all(relation.delimiter == ";" for relation in self._relations)
             cell_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
             return read_cell_sql(cell_sql, "," if has_semicolons else ".")
-        if column_type.is_numeric() or column_type.is_boolean():
+        if column_type.is_numeric() or column_type.is_boolean() or column_type.is_null():
             self.decimal_marks[column_name] = ""
             return f"CAST({view_column} AS DOUBLE)"
         self.column_error = refuse(NO_NUMBERS_MESSAGE, f"column {shorten(column_name)}", OTHER_COLUMN_REMEDY)

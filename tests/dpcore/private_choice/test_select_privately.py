@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -271,6 +272,28 @@ def test_a_quantile_of_rows_per_user_is_drawn_from_its_reply() -> None:
         [3] * 50 + [9] * 50, epsilon=1, purpose="quantile", quantile=0.4, selection_epsilon=100
     )
     assert 3 <= reply.draw().bound <= 8
+
+
+def test_counts_are_drawn_from_in_every_form_and_each_entry_is_read_by_itself(monkeypatch) -> None:
+    """The law is that of the plain counts, whatever stands among them."""
+
+    def find_law(counts: Any) -> np.ndarray:
+        return chances(lambda: ss.select_privately("count_bound", counts, {"epsilon": 1}, 1.0), monkeypatch)
+
+    plain_law = find_law([1, 2, 2])
+    # One user decides neither whether there is a draw, nor how the counts of others are read.
+    strange_entries = ("x", None, float("nan"), -1, [5], 1j, -(10**400), pd.NA)
+    equal_counts: list[Any] = [Counter("abbcc"), {"a": 1, "b": 2, "c": 2}, pd.Series([2, 1, 2]), (2, 2, 1)]
+    equal_counts += [[1, 2, strange_entry, 2] for strange_entry in strange_entries]
+    equal_counts += [[1, "2", "x", 2], {"a": 1, "b": "x", "c": 2, "d": 2}, np.array([1, 2, "x", 2])]
+    for counts in equal_counts:
+        assert np.array_equal(find_law(counts), plain_law), counts
+    assert not np.array_equal(find_law([1, 2]), plain_law)
+    assert np.array_equal(find_law([1, 2, 10**400]), find_law([1, 2, 10**12]))
+    assert np.array_equal(find_law([[1, 2], [3, 4]]), find_law([]))
+    for wrong in ({1, 2}, b"12", 3, np.ones((2, 2)), None):
+        with pytest.raises(InvalidInput, match="Data must be a table"):
+            find_law(wrong)
 
 
 @pytest.mark.parametrize("conditions", ["amount > 3", "amount < 3", "amount >= 2; place = g0", "place != g0"])
