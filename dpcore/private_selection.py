@@ -252,6 +252,11 @@ def _pose_question(
     """Ask on a made-up table; return its reply, the selection request, the amounts to select from, and the table."""
     if call_name not in SELECTABLE_CALLS:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE_CALLS)}; got {call_name!r}")
+    if call_name == "sum_bound" and (settings.get("lower"), settings.get("upper")) != (None, None):
+        range_remedy = "Leave out lower and upper"
+        raise refuse(
+            "the bound of a sum is selected from 0 up, without a range of totals", remedy=range_remedy
+        )
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
     columns |= {name: settings.get(name) for name in ("value", *READING_ARGUMENTS)}
     entered_provenance = check_provenance(settings.get("disclosure", Disclosure.PRIVATE))

@@ -199,6 +199,7 @@ def test_what_the_person_entered_is_still_refused_and_broken_files_say_nothing_o
     for question, more, text in (
         ("sum_bound", {"value": "amuont", "highest_total": 9}, "no column"),
         ("sum_bound", {"value": "amount"}, "highest_total=…"),
+        ("sum_bound", {**RANGED, "highest_total": 9}, "Leave out lower and upper"),
         ("mean_bound", {**RANGED, "epsilon": -1}, "psilon must"),
         ("group_bounds", {"group": "place"}, "num_groups=…"),
         ("mean_bound", {**RANGED, "disclosure": "public"}, "needs no draw"),
