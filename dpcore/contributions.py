@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, quote
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -64,28 +68,47 @@ class Summary:
 NO_INTEGERS: IntArray = np.zeros(0, dtype=np.int64)
 
 
+def _list_entries(values: object) -> npt.NDArray[Any]:
+    """Return numbers as an array of numbers, and anything else as an array of objects, each as it was entered."""
+    with suppress(ValueError):
+        number_array = np.asarray(values)
+        if number_array.dtype.kind in "iuf":
+            return number_array
+    with suppress(ValueError):  # In an array of its own type, one text would make texts of all numbers.
+        return np.asarray(values, dtype=object)
+    return np.asarray(None)
+
+
+def _convert_entry(entry: object) -> float:
+    """Return an entry as a number, at most the largest of float64 in magnitude; NaN if it is none."""
+    if isinstance(entry, bool) or not isinstance(entry, Real | Decimal):
+        return math.nan
+    try:
+        return float(entry)
+    except OverflowError:
+        return math.copysign(sys.float_info.max, -1.0 if entry < 0.0 else 1.0)
+
+
 def _read_integers(values: object, argument_name: str, max_integer: int, problems: Problems) -> IntArray:
     """Convert a vector of whole numbers in [1, max_integer] to int64.
 
     If it is none, add a problem for each requirement that it breaks, and return an empty array.
     """
-    try:
-        numbers = np.asarray(values)
-        if numbers.dtype.kind not in "iufO":  # Dates, truth values, text and complex numbers would convert.
-            raise TypeError
-        if numbers.dtype.kind not in "iu":  # Objects; also float16, which cannot be compared with 1e12.
-            numbers = numbers.astype(np.float64)
-    except OverflowError:
-        problems.add(f"{argument_name} must be at most {max_integer:,}; one is beyond float64")
-        return NO_INTEGERS
-    except (TypeError, ValueError):
+    numbers = entries = _list_entries(values)
+    is_object = entries.dtype.kind == "O"
+    if is_object and entries.ndim == 0:
         problems.add(f"{argument_name} must be numbers")
         return NO_INTEGERS
-    if numbers.ndim != 1 or numbers.size == 0:
-        problems.add(f"{argument_name} must be one-dimensional and not empty; got shape {numbers.shape}")
+    if entries.ndim != 1 or entries.size == 0:
+        problems.add(f"{argument_name} must be one-dimensional and not empty; got shape {entries.shape}")
         return NO_INTEGERS
+    if is_object:
+        numbers = np.array([_convert_entry(entry) for entry in entries])
+    elif entries.dtype.kind == "f":  # Also float16, which cannot be compared with 1e12.
+        numbers = entries.astype(np.float64)
     with np.errstate(invalid="ignore"):
         fault_masks_by_requirement = {
+            "numbers": np.isnan(numbers) & is_object,
             "a finite number": ~np.isfinite(numbers),
             "at least 1 (leave out users who contribute nothing)": numbers < 1,
             f"at most {max_integer:,}": numbers > max_integer,
@@ -98,7 +121,9 @@ def _read_integers(values: object, argument_name: str, max_integer: int, problem
         if first_fault_mask.any():
             first_index, num_further = int(np.argmax(first_fault_mask)), int(first_fault_mask.sum()) - 1
             further_text = f" (and {num_further:,} more)" if num_further else ""
-            first_fault_text = f"entry {first_index + 1} is {numbers[first_index]!s}{further_text}"
+            entry = entries[first_index]
+            entry_text = quote(entry.item() if isinstance(entry, np.generic) else entry)
+            first_fault_text = f"entry {first_index + 1} is {entry_text}{further_text}"
             problems.add(f"{argument_name} must be {requirement}; {first_fault_text}")
     return numbers.astype(np.int64) if valid_mask.all() else NO_INTEGERS
 

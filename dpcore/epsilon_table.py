@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dpcore.common.checks import refuse
+from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 
 if TYPE_CHECKING:
     from dpcore.reply import Reply
@@ -38,6 +38,11 @@ def tabulate_replies(
     """
     if not epsilons:
         raise refuse("epsilon is an empty list", remedy="Give at least one")
+    with Problems() as problems:
+        wrong_epsilons = [e for e in epsilons if not problems.between(*EPSILON_RANGE, epsilon=e)]
+        if wrong_epsilons:
+            with problems.collecting():  # What else is wrong is told at once.
+                ask_question(data, {**settings, "epsilon": wrong_epsilons[0]})
     replies: list[Reply] = []
     for epsilon in epsilons:
         reply = ask_question(data, {**settings, "epsilon": epsilon})

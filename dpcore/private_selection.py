@@ -8,6 +8,7 @@ on what the person entered, and on nothing that a user did. The data are read on
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from dpcore.common.checks import EPSILON_RANGE, InvalidInput, Problems, refuse, 
 from dpcore.common.privacy import Charge, Disclosure, Ledger, check_provenance
 from dpcore.common.text_fields import find_option, list_options
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
-from dpcore.counting.count import to_dataset
+from dpcore.counting.count import list_counts, to_dataset
 from dpcore.counting.files import is_table, list_paths, read_if_summary
 from dpcore.counting.formats import File, MemoryFile
 from dpcore.counting.frames import FRAME_FILE, write_parquet
@@ -76,8 +77,9 @@ def select_privately(
     """Select the bound of a question privately: a DP release, fresh at every call.
 
     The answer on the private data is not computed, so no user's numbers decide whether there is one. Rows that name no
-    user are left out, cells that hold no number count as 0, and negative totals count as 0. Data without rows are
-    allowed. Each row of text and JSON is read by itself; `docs/privacy.md` lists the files that are refused.
+    user are left out, cells that hold no number count as 0, and negative totals count as 0. In a list of rows per user,
+    entries that are no number of at least 1 are left out. Data without rows are allowed. Each row of text and JSON is
+    read by itself; `docs/privacy.md` lists the files that are refused.
 
     Args:
         question: Name of the call, such as ``"sum_bound"``.
@@ -249,6 +251,11 @@ def _pose_question(
     """Ask on a made-up table; return its reply, the selection request, the amounts to select from, and the table."""
     if call_name not in SELECTABLE_CALLS:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE_CALLS)}; got {call_name!r}")
+    if call_name == "sum_bound" and (settings.get("lower"), settings.get("upper")) != (None, None):
+        range_remedy = "Leave out lower and upper"
+        raise refuse(
+            "the bound of a sum is selected from 0 up, without a range of totals", remedy=range_remedy
+        )
     columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
     columns |= {name: settings.get(name) for name in ("value", *READING_ARGUMENTS)}
     entered_provenance = check_provenance(settings.get("disclosure", Disclosure.PRIVATE))
@@ -352,16 +359,25 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
 
 
 def _build_from_counts(entered_counts: Any) -> ContributionHistogram:
-    """Build the histogram from a list of numbers of rows per user.
+    """Build the histogram from numbers of rows per user, in order or by user.
 
-    Entries below 1 and NaN are left out, and others are rounded down; a list without any gives the histogram of no
-    users.
+    Entries below 1 and those that are no number are left out, and others are rounded down; without any it is the
+    histogram of no users. Every entry is read by itself, so that no user decides about another one's.
+
+    Raises:
+        InvalidInput: The data are neither a list, nor a dict, nor an array of one dimension.
     """
-    try:
-        counts = np.asarray(entered_counts, dtype=np.float64)
-    except (TypeError, ValueError):
-        counts = np.zeros((0, 0))
-    if counts.ndim != 1:
-        raise refuse("data must be a table, the path of a file, rows per user as numbers, or a histogram")
+    entries = list_counts(entered_counts)
+    counts = np.fromiter(map(_read_count, entries), np.float64, len(entries))
     counts = np.floor(np.minimum(counts[counts >= 1.0], MAX_SIZE))  # NaN is not.
     return ContributionHistogram.from_counts(counts) if counts.size else ContributionHistogram.nobody()
+
+
+def _read_count(entry: Any) -> float:
+    """Return an entry of a list of counts as a number, infinite beyond float64; NaN if it is none."""
+    try:
+        return float(entry)
+    except OverflowError:
+        return math.inf if entry > 0 else math.nan
+    except (TypeError, ValueError):
+        return math.nan

@@ -327,16 +327,17 @@ class Reply:
         Raises:
             InvalidInput: Nothing needs to be drawn, or a public number is missing; the sentence says which.
         """
-        if self.data is None:
-            raise refuse("there is no private draw for this answer")
-        # That module asks questions, whose replies are of this one.
-        select = importlib.import_module("dpcore.private_selection").select_privately
+        # That module asks questions, whose replies are of this one. It refuses calls that nothing is drawn for.
+        selection_module = importlib.import_module("dpcore.private_selection")
         refuse_seed("draw", further_options)
         call_name, call_settings = self.call
+        if self.data is None and call_name in selection_module.SELECTABLE_CALLS:
+            remedy = "Ask the question again, or pickle the reply of its keep_data()"
+            raise refuse("this reply comes from a pickle, which holds no data", remedy=remedy)
         options: dict[str, Any] = {"total_epsilon": total_epsilon, "largest": largest, "margin": margin}
         options |= {"unit": unit, "highest_amount": highest_amount, "charge": charge}
-        drawn_reply: DrawnReply = select(call_name, self.data, call_settings, epsilon, **options)
-        return drawn_reply
+        select_privately: Callable[..., DrawnReply] = selection_module.select_privately
+        return select_privately(call_name, self.data, call_settings, epsilon, **options)
 
     def report(self, path: str | Path) -> Path:
         """Write the whole answer as one HTML file, which needs no network, and return its path.
@@ -397,7 +398,7 @@ class Reply:
     def script(self) -> str:
         """Write a Python script in cells that computes the answer again; it holds no number of private data."""
         if self.data is None:
-            raise refuse("a script is written of a data set; these data are of another kind")
+            raise refuse("a script is written of a data set, and this reply holds none")
         source = ScriptSource(self.data, needs_rows=True, disclosure=self.answer.disclosure)
         made_at, parameters = datetime.now(UTC), self.answer.parameters
         return write_script(
@@ -419,11 +420,10 @@ class Reply:
     @property
     def _call_without_columns(self) -> Call:
         """Return the call without what says how data are read, for data that were read already."""
-        column_arguments = (
-            importlib.import_module("dpcore.questions").QUESTIONS[self.call[0]].column_arguments
-        )
-        return self.call[0], {
-            name: argument for name, argument in self.call[1].items() if name not in column_arguments
+        call_name, arguments = self.call
+        question = importlib.import_module("dpcore.questions").QUESTIONS[call_name]
+        return call_name, {
+            name: arguments[name] for name in arguments if name not in question.column_arguments
         }
 
     @property

@@ -155,7 +155,7 @@ def test_a_file_of_settings_asks_the_same_and_options_overrule_it(run, tmp_path)
     assert (code, out) == (2, "")
     assert "DATA" in err
     code, out, err = run("plan", file, file, EVENTS)
-    assert (code, "2 files of settings" in err) == (2, True)
+    assert (code, f"2 files of settings, and one is read: {file}, {file}." in err) == (2, True)
     text_before = file.read_text(encoding="utf-8")
     assert run("plan", file, EVENTS, "--report", file)[0] == 2
     assert file.read_text(encoding="utf-8") == text_before

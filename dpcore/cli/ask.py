@@ -80,7 +80,7 @@ def ask(command: str, call_name: str, arguments: list[str]) -> None:
     if not data_paths and data_parameter.default is inspect.Parameter.empty:
         parser.error("the following arguments are required: DATA, beside the settings")
     if (num_files := len(settings_paths)) > 1:
-        raise refuse(f"{' and '.join(settings_paths)} are {num_files} files of settings, and one is read")
+        raise refuse(f"there are {num_files} files of settings, and one is read: {', '.join(settings_paths)}")
     file_settings = settings_file.read_settings(settings_paths[0]) if settings_paths else {}
     settings = _rename_settings(call_name, file_settings) | _rename_settings(call_name, settings)
     if call_name not in questions.QUESTIONS:

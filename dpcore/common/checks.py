@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from dpcore.common.wording import capitalise, format_digits, format_entered
 
@@ -158,9 +158,14 @@ def quote(value: object) -> str:
     return value_text if len(value_text) <= 40 else value_text[:37] + "..."
 
 
+def _is_number(argument: object) -> TypeGuard[Real]:
+    """Return True for a real number, NaN among them; False for a bool."""
+    return type(argument) is not bool and isinstance(argument, Real)
+
+
 def _as_float_or_nan(argument: object) -> float:
     """Convert a number to a float: infinite beyond float64; NaN for a bool and for anything that is no number."""
-    if type(argument) is bool or not isinstance(argument, Real):
+    if not _is_number(argument):
         return math.nan
     try:
         return float(argument)
@@ -234,16 +239,16 @@ class Problems:
 
         Return True if there is none.
         """
-        requirement = "lie between {} and {}"
-        return self._check_each(arguments, lambda number: low <= number <= high, requirement, low, high)
+        interval = "between {} and {}"
+        return self._check_each(arguments, lambda number: low <= number <= high, interval, low, high)
 
     def inside(self, low: float, high: float, **arguments: object) -> bool:
         """Add a problem for each argument that is not strictly between low and high.
 
         Return True if there is none.
         """
-        requirement_format = "lie strictly between {} and {}"
-        return self._check_each(arguments, lambda number: low < number < high, requirement_format, low, high)
+        interval = "strictly between {} and {}"
+        return self._check_each(arguments, lambda number: low < number < high, interval, low, high)
 
     def ascending(self, **arguments: object) -> bool:
         """Add a problem unless both arguments are finite and the first is below the second.
@@ -295,6 +300,8 @@ class Problems:
     ) -> bool:
         """Add a problem for each argument that is not finite and valid.
 
+        The requirement begins with *be*, or is an interval, in which a number must lie.
+
         Return True if there is none.
         """
         are_valid = True
@@ -302,6 +309,10 @@ class Problems:
             float_argument = _as_float_or_nan(argument)
             if not (math.isfinite(float_argument) and is_valid(float_argument)):
                 requirement_text = requirement_format.format(*map(format_entered, limits))
+                if limits:
+                    requirement_text = (
+                        f"{'lie' if _is_number(argument) else 'be a number'} {requirement_text}"
+                    )
                 self.add(f"{argument_name} must {requirement_text}; got {quote(argument)}")
                 are_valid = False
         return are_valid

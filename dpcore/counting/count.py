@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, describe_error, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, check_provenance, classify
@@ -150,19 +151,29 @@ def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
     if isinstance(data, ContributionHistogram):
         histogram, source_text = data, "A histogram."
     else:
-        rows_per_user = np.empty((0, 0))
-        with suppress(ValueError):  # lists of several lengths
-            rows_per_user = np.asarray(list(data.values()) if isinstance(data, Mapping) else data)
-        if rows_per_user.ndim == 1 and rows_per_user.size == 0:
+        rows_per_user = list_counts(data)
+        if len(rows_per_user) == 0:
             raise refuse("the list of rows per user is empty", remedy="Give one number for each user")
-        if rows_per_user.ndim != 1 or rows_per_user.dtype.kind not in "iuf":
-            allowed_text = (
-                "a table, the path of a file, rows per user (a list, or a dict by user), or a histogram"
-            )
-            raise refuse(f"data must be {allowed_text}; got {type(data).__name__}")
         histogram = ContributionHistogram.from_counts(rows_per_user)
     release_facts = None if isinstance(provenance, Disclosure) else provenance
     return Dataset("your counts", source_text, classify(provenance), histogram, release=release_facts)
+
+
+def list_counts(data: Any) -> Sequence[Any] | npt.NDArray[Any]:
+    """Return numbers of rows per user, in order or by user, as they were entered; none of them is checked.
+
+    Raises:
+        InvalidInput: The data are neither a list, nor a dict, nor an array of one dimension.
+    """
+    if isinstance(data, Mapping):
+        return list(data.values())
+    if isinstance(data, list | tuple):
+        return data
+    with suppress(ValueError):
+        if (array := np.asarray(data)).ndim == 1:
+            return array
+    allowed_text = "a table, the path of a file, rows per user (a list, or a dict by user), or a histogram"
+    raise refuse(f"data must be {allowed_text}; got {type(data).__name__}")
 
 
 def _refuse_missing_facets(dataset: Dataset, needed_arguments: Sequence[str]) -> None:

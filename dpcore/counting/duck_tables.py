@@ -60,6 +60,10 @@ class ColumnType(str):
         """Return True for booleans."""
         return self == "BOOLEAN"
 
+    def is_null(self) -> bool:
+        """Return True for the type of a column without any cell that is filled."""
+        return self == '"NULL"'
+
     def is_temporal(self) -> bool:
         """Return True for all other types, among them dates."""
         return not (self.is_string() or self.is_numeric() or self.is_boolean())

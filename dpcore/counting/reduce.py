@@ -52,7 +52,6 @@ _MISSING_KINDS = ("blank", "not_finite", "text")
 
 _SEVERAL_ROWS_REMEDY = "Add up the counts of each user, or say that one row is one contribution"
 _TWO_WAYS_TEXT = "whoever is written both ways counts as two. Write all in one way first."
-COUNT_ROWS_TEXT = ", so the totals per user count rows."
 
 
 @dataclass
@@ -118,6 +117,10 @@ class Reduction:
         if self.fetch_values is not None:
             facets.values = self.fetch_values(rows, histogram)
         facets.totals = self._fetch_totals(rows, histogram, has_negative_values)
+        if has_negative_values and facets.values is None:  # From values, totals of either sign are computed.
+            self.notes.append(
+                f"Column {shorten(self.roles.value or '')} has negative values, so no totals were kept."
+            )
         if self.roles.task is not None:
             self._add_task_facets(rows, facets)
         return facets
@@ -398,13 +401,11 @@ class Reduction:
         """Return the sum of the values of each user, exact or in bins; else the rows of each user.
 
         The rows stand in for the sum if there is no value column, rows are counts, values are fetched as they are, or
-        a value is negative, which a note says.
+        a value is negative.
         """
         value_column = self.roles.value
-        if value_column is None or self.is_count_table or self.fetch_values is not None:
-            return dataset.Totals.of_contributions(histogram)
-        if has_negative_values:
-            self.notes.append(f"Column {shorten(value_column)} has negative values{COUNT_ROWS_TEXT}")
+        is_not_summed = self.is_count_table or self.fetch_values is not None or has_negative_values
+        if value_column is None or is_not_summed:
             return dataset.Totals.of_contributions(histogram)
         # Users with a total of 0 are not in the histogram, but they are few if it is large.
         if self.duck is not None and histogram.num_users <= dataset.MAX_TOTALS:

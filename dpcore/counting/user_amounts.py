@@ -15,20 +15,26 @@ from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, query, single_rows
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps
-from dpcore.counting.duck_tables import DuckTable, quote_literal
+from dpcore.counting.duck_tables import DuckColumn, DuckTable, quote_literal
 from dpcore.counting.facets import Facets
 from dpcore.counting.files import Source, add_folder_cells, list_folder_cells, name_file, open_files
 from dpcore.counting.formats import File, FileStart, MemoryFile
 from dpcore.counting.heads import inspect_parquet
 from dpcore.counting.pair_tables import build_pair_dataset, prefer_pair_roles
-from dpcore.counting.public_rules import write_yes_sql
-from dpcore.counting.reduce_files import NO_NUMBERS_MESSAGE, OTHER_COLUMN_REMEDY, FileReduction
+from dpcore.counting.public_rules import filter_rows, write_yes_sql
+from dpcore.counting.reduce_files import (
+    NO_NUMBERS_MESSAGE,
+    NUMBER_PREFIX,
+    OTHER_COLUMN_REMEDY,
+    FileReduction,
+)
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
 from dpcore.counting.text import read_separator, read_table
 from dpcore.data.cell_numbers import MAX_NUMBER, read_cell_sql
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind, describe_values
 from dpcore.data.guessed_roles import guess_pairs
+from dpcore.data.row_filter import list_compared_columns
 from dpcore.data.tables import BLANKS, SPACED, FileKind, FileLayout, Table, TableLayout, build_table
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import LONGEST_TASK_NAME, Dataset
@@ -202,6 +208,11 @@ def _read_text_header(
     return Relation(file, display_name, FileKind.TEXT, head.columns, *format_fields, marked_separator), head
 
 
+def _is_number(number_column: DuckColumn) -> str:
+    """Return the SQL mask of a column's numbers up to 1e100; null elsewhere."""
+    return f"abs({number_column.sql}) <= {MAX_NUMBER}"
+
+
 class _AmountsReduction(FileReduction):
     """The reduction of files to `UserAmounts`.
 
@@ -214,54 +225,68 @@ class _AmountsReduction(FileReduction):
     user_amounts: UserAmounts | None = None
     column_error: InvalidInput | None = None
     keeps_rows: bool = False
-    _num_rows: int = 0
-    _num_cells_without_number: int | None = None
 
     def _open_source(self, duck: Duck) -> None:
-        """Create the view ``source``: all rows as text, and values as clamped numbers, each cell read separately."""
+        """Create the view ``source``: all rows as text, and numbers of some columns, each cell read separately."""
         self._create_view(duck, {}, False)
-        self._num_rows = int(duck.fetch_rows("SELECT count(*) FROM source")[0][0])
-        if (value_column := self.roles.value) is None:
-            return
-        view_column = f"c{self.columns.index(value_column)}"
+        number_columns = dict.fromkeys([self.roles.value, *list_compared_columns(self.roles.filters)])
+        sql_by_column = {
+            f"c{self.columns.index(column_name)}": self._write_number_sql(duck, column_name)
+            for column_name in filter(None, number_columns)
+        }
+        self._create_view(duck, sql_by_column, False)
+
+    def _write_number_sql(self, duck: Duck, column_name: str) -> str:
+        """Return the SQL of a column's numbers, and keep its decimal mark for the program."""
+        view_column = f"c{self.columns.index(column_name)}"
         column_type = self._types_by_column[view_column]
-        if self.roles.yes_text:
-            number_sql, self.decimal_marks[value_column] = write_yes_sql(view_column, self.roles.yes_text), ""
-        elif column_type.is_string():
+        if self.roles.yes_text and column_name == self.roles.value:
+            self.decimal_marks[column_name] = ""
+            return write_yes_sql(view_column, self.roles.yes_text)
+        if column_type.is_string():
             # The decimal mark of the column is for the program only; no number here depends on it.
-            number_marks = self._settle_marks(duck, view_column, value_column)
-            self.decimal_marks[value_column] = number_marks.decimal_mark
+            self.decimal_marks[column_name] = self._settle_marks(duck, view_column, column_name).decimal_mark
             has_semicolons = all(relation.delimiter == ";" for relation in self._relations)
             cell_sql = f"trim({view_column}, {quote_literal(BLANKS)})"
-            number_sql = read_cell_sql(cell_sql, "," if has_semicolons else ".")
-        elif column_type.is_numeric() or column_type.is_boolean():
-            number_sql, self.decimal_marks[value_column] = f"CAST({view_column} AS DOUBLE)", ""
-        else:
-            self.column_error = refuse(
-                NO_NUMBERS_MESSAGE, f"column {shorten(value_column)}", OTHER_COLUMN_REMEDY
-            )
-            raise self.column_error
-        is_number_sql = f"abs({number_sql}) <= {MAX_NUMBER}"
-        count_sql = f"SELECT count(*) FROM source WHERE NOT coalesce({is_number_sql}, false)"
-        self._num_cells_without_number = int(duck.fetch_rows(count_sql)[0][0])
+            return read_cell_sql(cell_sql, "," if has_semicolons else ".")
+        if column_type.is_numeric() or column_type.is_boolean() or column_type.is_null():
+            self.decimal_marks[column_name] = ""
+            return f"CAST({view_column} AS DOUBLE)"
+        self.column_error = refuse(NO_NUMBERS_MESSAGE, f"column {shorten(column_name)}", OTHER_COLUMN_REMEDY)
+        raise self.column_error
+
+    def _clamp_values(self, number_column: DuckColumn) -> DuckColumn:
+        """Return the values: what is no number up to 1e100 is settled by the public rule, and others are clamped."""
         missing_sql = "NULL" if self.roles.drops_missing else repr(self.roles.missing_constant or 0.0)
-        finite_sql = f"CASE WHEN {is_number_sql} THEN {number_sql} ELSE {missing_sql} END"
+        finite_sql = f"CASE WHEN {_is_number(number_column)} THEN {number_column.sql} ELSE {missing_sql} END"
         # The least and the greatest of null and a number are the number.
         limited_sql = f"greatest(least({finite_sql}, {LARGEST_CELL}), -{LARGEST_CELL})"
         clamped_sql = f"CASE WHEN {finite_sql} IS NOT NULL THEN {limited_sql} END"
-        self._create_view(duck, {view_column: clamped_sql}, False)
+        return replace(number_column, sql=clamped_sql)
 
     def _reduce(self) -> Facets:
         """Count the amounts per user, kept in ``user_amounts``, and return their histogram alone as facets."""
         with self._open_connection() as duck:
             self._open_source(duck)
             roles = rename_roles(self.roles, self.columns)
-            source_table = duck.get_table("source")
-            value_expression = None if roles.value is None else source_table[f"n{roles.value}"]
-            events = query.select_events(source_table, roles, value_expression, has_nan=True)
+            source_rows = filter_rows(duck.get_table("source"), roles.filters, NUMBER_PREFIX)
+            count_sql, value_expression = "count(*), NULL", None
+            if roles.value is not None:
+                number_column = source_rows[NUMBER_PREFIX + roles.value]
+                count_sql = f"count(*), count(*) FILTER (NOT coalesce({_is_number(number_column)}, false))"
+                value_expression = self._clamp_values(number_column)
+            (row_counts,) = duck.fetch_rows(f"SELECT {count_sql} FROM ({source_rows.sql}) AS t")
+            unfiltered_roles = replace(roles, filters=())
+            events = query.select_events(source_rows, unfiltered_roles, value_expression, has_nan=True)
             events = query.settle_missing(events, None) if roles.drops_missing else events
             rows = query.select_counted(events, roles.missing_users)
-            self.user_amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
+            user_amounts = self._count_amounts(duck, duck.store_table("rows", rows), roles)
+        num_rows, num_cells_without_number = row_counts
+        self.user_amounts = replace(
+            user_amounts,
+            num_cells_without_number=num_cells_without_number,
+            num_rows_without_user=int(num_rows) - user_amounts.histogram.num_rows,
+        )
         return Facets(self.user_amounts.histogram)
 
     def _count_amounts(self, duck: Duck, rows: DuckTable, roles: Roles) -> UserAmounts:
@@ -273,8 +298,7 @@ class _AmountsReduction(FileReduction):
         histogram = ContributionHistogram.nobody()
         if size_columns["size"].size:
             histogram = ContributionHistogram.from_table(size_columns["size"], size_columns["users"])
-        user_amounts = UserAmounts(histogram, num_cells_without_number=self._num_cells_without_number)
-        user_amounts = replace(user_amounts, num_rows_without_user=self._num_rows - histogram.num_rows)
+        user_amounts = UserAmounts(histogram)
         code_sql = f"dense_rank() OVER (ORDER BY {user_keys_sql}) AS code"
         if self.keeps_rows:
             row_columns = duck.fetch_columns(f"SELECT value, {code_sql} FROM {table_sql}")

@@ -140,23 +140,23 @@ def read_settings(settings_path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         InvalidInput: It cannot be read, or is no TOML.
     """
-    file_name = shorten(Path(settings_path).name)
+    file_text = f"the file {shorten(Path(settings_path).name)}"
     try:
         with Path(settings_path).open("rb") as settings_file:
             content_bytes = settings_file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise refuse(f"{file_name} cannot be read: {error.strerror}") from None
+        raise refuse(f"{file_text} cannot be read: {error.strerror}") from None
     if len(content_bytes) > MAX_BYTES:
-        raise refuse(f"{file_name} has more than {MAX_BYTES:,} bytes, which no settings have")
+        raise refuse(f"{file_text} has more than {MAX_BYTES:,} bytes, which no settings have")
     if _LONG_KEY_PATTERN.search(content_bytes):
-        raise refuse(f"{file_name} has a key of more than {MAX_KEY_PARTS} parts, which no setting has")
+        raise refuse(f"{file_text} has a key of more than {MAX_KEY_PARTS} parts, which no setting has")
     try:
         return tomllib.loads(content_bytes.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise refuse(f"{file_name} is no text in UTF-8, as TOML is") from None
+        raise refuse(f"{file_text} is no text in UTF-8, as TOML is") from None
     except (ValueError, RecursionError) as error:
         remedy_sentence = 'Write settings like epsilon = 1 or user = "id"'
-        raise refuse(f"{file_name} is no TOML: {error}", remedy=remedy_sentence) from None
+        raise refuse(f"{file_text} is no TOML: {error}", remedy=remedy_sentence) from None
 
 
 def _to_toml(value: Any) -> str:

@@ -96,9 +96,9 @@ class TotalParameters(Parameters):
     """A bound you use today, per user."""
     # It bounds totals of a column, so it can have been read off only where there were values.
     lower: float | None = _declare_range_end("Lowest total L")
-    """Smaller totals count as this; empty for a proposal."""
+    """If some totals are negative, smaller ones count as this; empty for a proposal."""
     upper: float | None = _declare_range_end("Highest total U")
-    """Larger totals count as this; empty for a proposal."""
+    """If some totals are negative, larger ones count as this; empty for a proposal."""
     # Whoever moves it until its curve touches the best one has read it off the data.
     own_share: float = of_data.number(
         0.99, "Your own quantile", (0.0, 1.0), name="your own quantile", place=TAB

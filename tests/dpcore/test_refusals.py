@@ -173,7 +173,12 @@ def test_problems_of_question_and_data_are_told_at_once():
         (lambda: ss.quantile_bound([1, 2], epsilon=1, lower=0, upper=1), "value="),
         (lambda: ss.group_bounds([1, 2], epsilon=1), "group="),
         (lambda: ss.count_bound(3, epsilon=1), "got int"),
-        (lambda: ss.count_bound([[1], [2, 3]], epsilon=1), "got list"),
+        (lambda: ss.count_bound({1}, epsilon=1), "or a dict by user.*got set"),
+        (lambda: ss.count_bound([10**30, 1], epsilon=1), "entry 1 is 1000000000000000000000000000000\\."),
+        (lambda: ss.count_bound([1, 2, None], epsilon=1), "Counts must be numbers; entry 3 is None"),
+        (lambda: ss.count_bound({"a": 1, "b": "x"}, epsilon=1), "Counts must be numbers; entry 2 is 'x'"),
+        (lambda: ss.count_bound([[1], [2, 3]], epsilon=1), "Counts must be numbers; entry 1 is"),
+        (lambda: ss.count_bound([1], epsilon="1"), "must be a number between 0.000001 and 1,000; got '1'"),
         (lambda: ss.count_bound([1], epsilon=1, disclosure="secret"), "secret"),
         (lambda: ss.count_bound([1], epsilon=-1), "Epsilon must"),
         (lambda: ss.count_bound("nowhere.csv", epsilon=1), "nowhere.csv"),
@@ -183,6 +188,19 @@ def test_problems_of_question_and_data_are_told_at_once():
     ):
         with pytest.raises(InvalidInput, match=text):
             wrong()
+
+
+def test_several_epsilons_get_all_their_sentences(tmp_path):
+    with pytest.raises(InvalidInput) as refused:
+        ss.count_bound(tmp_path / "none.csv", user="user", epsilon=[1, -1, "x", -1, 0], mechanism="loud")
+    assert [problem.message.partition(";")[0] for problem in refused.value.problems[:3]] == [
+        "epsilon must lie between 0.000001 and 1,000",
+        "epsilon must be a number between 0.000001 and 1,000",
+        "epsilon must lie between 0.000001 and 1,000",
+    ]
+    other_messages = [problem.message for problem in refused.value.problems[3:]]
+    assert any("mechanism must be one of" in message for message in other_messages)
+    assert any("cannot be opened" in message for message in other_messages)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,11 @@ def test_a_pickle_holds_the_answer_and_no_data_unless_they_are_kept(name: str) -
         assert stored.code() == reply.code()
     with pytest.raises(InvalidInput, match="no data to keep"):
         stored.keep_data()
+    # A question without a draw says so, and others that the data are gone.
+    has_draw = name in (*questions.SELECTABLE_CALLS, "private_bound")
+    message = r"no data\. Ask the question again, .* keep_data\(\)" if has_draw else "selected privately for"
+    with pytest.raises(InvalidInput, match=message):
+        stored.draw()
     whole = pickle.loads(pickle.dumps(reply.keep_data()))
     assert whole == reply
     assert whole.data == reply.data

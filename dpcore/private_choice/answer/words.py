@@ -78,7 +78,7 @@ def format_selection(selection: Selection) -> str:
 def describe_spending(
     selection_facts: ReleaseFacts, request: SelectionRequest, range_facts: ReleaseFacts | None = None
 ) -> str:
-    """Write what draws have spent and what the release adds, or what is left for it, as a sentence or two."""
+    """Write, in a sentence, what draws have spent, what the release adds, and what they come to."""
     ledger = Ledger(
         (selection_facts, *(() if range_facts is None else (range_facts,)), request.release_facts)
     )
@@ -91,14 +91,10 @@ def describe_spending(
     counts_twice_clause = (
         "" if ledger_total.neighbours is Neighbours.ADD_OR_REMOVE_USER else ", which counts twice"
     )
-    if request.total_epsilon is not None:
-        total_cost_text = format_cost(request.total_epsilon)
-        return (
-            f"{spent_text}. Of {total_cost_text} in all, {release_cost_text} is left for the "
-            f"release{counts_twice_clause}."
-        )
-    spent_in_all_text = format_cost(ledger_total.epsilon, ledger_total.delta)
-    return f"{spent_text}; the release adds {release_cost_text}{counts_twice_clause}: {spent_in_all_text} in all."
+    epsilon_in_all = ledger_total.epsilon if request.total_epsilon is None else request.total_epsilon
+    total_text = f"{format_cost(epsilon_in_all, ledger_total.delta)} in all"
+    total_text += ", with what was spent before" if request.spent_epsilon else ""
+    return f"{spent_text}; the release adds {release_cost_text}{counts_twice_clause}: {total_text}."
 
 
 def describe_pair_cost(problem: PrivatePairProblem) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from dpcore.answer import section, standard
 from dpcore.answer.answer import (
@@ -195,7 +196,7 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
         ),
         assumptions=ASSUMPTIONS if dataset.release is None else ASSUMPTIONS_ON_RELEASE,
         disclosure=dataset.provenance,
-        facts=words.list_facts(solution, parameters.own_bound),
+        facts=words.list_facts(solution, parameters),
         proofs=(("Bound", solution.choice.certificate, solution.choice.stop_reason),),
         near_optimal=words.describe_near_optimal(solution),
         relative_error=RelativeError(
@@ -217,6 +218,13 @@ def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: 
     )
 
 
+class TotalRange(NamedTuple):
+    """The range that totals of both signs are clipped to."""
+
+    lower: float
+    upper: float
+
+
 def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
     """Build the answer for totals of both signs; `build_answer` adds code, setting and files."""
     abs_sum = abs(float(solution.problem.totals.sum()))
@@ -226,6 +234,7 @@ def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: Signe
         numbers=standard.add_own_error(
             words.list_signed_numbers(solution), solution.compute_own_error(parameters), format_number
         ),
+        bound=TotalRange(float(solution.clipped_sum.low), float(solution.clipped_sum.high)),
         assumptions=SIGNED_ASSUMPTIONS,
         disclosure=dataset.provenance,
         facts=words.list_signed_facts(solution, parameters),

@@ -107,8 +107,9 @@ def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
     return " ".join(sentences)
 
 
-def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, str]:
-    """Build the facts beside the answer: texts by heading, one of them on the person's own bound if there is one."""
+def list_facts(solution: TotalSolution, parameters: TotalParameters) -> dict[str, str]:
+    """Build the facts beside the answer: texts by heading, among them those on an own bound or range."""
+    own_bound = parameters.own_bound
     best_choice, unit, problem, best_bound = solution.choice, solution.unit, solution.problem, solution.bound
     amounts, texts_by_heading = problem.amounts, dict[str, str]()
     if best_bound != best_choice.max_total:
@@ -134,6 +135,10 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
         texts_by_heading[f"Error of 95{PERCENT} of releases"] = f"from {low_error_text} to {high_error_text}."
     program_arguments = problem.program, problem.mechanism, problem.epsilon, problem.delta
     texts_by_heading["Noise"] = describe_program(*program_arguments, is_of_counts=problem.is_integer)
+    if parameters.lower is not None:
+        texts_by_heading["Your own range"] = (
+            "not used, as no total is negative: the best bound is found. Enter your own bound to compare it."
+        )
     if own_bound is not None:
         texts_by_heading[f"Your own bound, {unit.format_amount(own_bound, 4)}"] = standard.compare_own_bound(
             NAME_BY_MEASURE[problem.measure],

@@ -21,6 +21,8 @@ def test_hostile_values_get_a_sentence(check: str, value: object) -> None:
     assert getattr(problems, check)(*limits, epsilon=value) is False
     (problem,) = problems.entries
     assert problem.sentence.startswith("Epsilon must ")
+    is_real = any(value is number for number in NOT_FINITE)
+    assert is_real or " number" in problem.sentence
     assert len(problem.sentence) < 150
 
 

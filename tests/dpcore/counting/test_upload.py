@@ -339,11 +339,17 @@ def test_events_are_reduced_to_histogram_values_totals_and_pairs():
     assert data.notes == (NA_IS_A_USER, "There are only 3 users: does user_id really say who?")
 
 
-def test_where_a_value_is_negative_the_totals_count_rows():
-    data = dataset_of("user,value\na,2\nb,-1\na,3\n", kind=TableKind.EVENTS, user="user", value="value")
+def test_where_a_value_is_negative_the_totals_count_rows(monkeypatch):
+    text, roles = "user,value\na,2\nb,-1\na,3\n", {"user": "user", "value": "value"}
+    data = dataset_of(text, kind=TableKind.EVENTS, **roles)
     assert sorted(data.values.values.tolist()) == [-1, 2, 3]
     assert (data.totals.column, data.totals.totals.tolist()) == ("", [1, 2])
-    assert any("has negative values, so the totals per user count rows" in note for note in data.notes)
+    # Every answer adds up the values themselves, whatever their sign.
+    assert not any("negative" in note for note in data.notes)
+    monkeypatch.setattr("dpcore.dataset.MAX_VALUES", 2)
+    data = dataset_of(text, kind=TableKind.EVENTS, **roles)
+    assert (data.values, data.totals.column) == (None, "")
+    assert "Column value has negative values, so no totals were kept." in data.notes
 
 
 def test_counts_are_reduced_and_zeros_left_out_with_a_note():

@@ -76,7 +76,7 @@ def test_what_does_not_matter_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"epsilon": None}, "Epsilon must lie between 0.000001 and 1,000"),
+        ({"epsilon": None}, "Epsilon must be a number between 0.000001 and 1,000"),
         ({"loss_variance": 0.26}, "Var(H) must lie between 0 and 0.25; got 0.26"),
         ({"vc_dimension": 2.5}, "The VC dimension d must be a whole number"),
         ({"failure_probability": 1.0}, "The failure probability δ must lie between 1e−12 and 0.999"),

@@ -16,6 +16,8 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Ledger, Neighbours, ReleaseFacts
 from dpcore.data import samples
 from dpcore.private_choice import choice
+from dpcore.private_choice.answer.selection import SelectionSettings, build_request
+from dpcore.private_choice.answer.words import describe_spending
 from dpcore.private_choice.budget import divide_budget, find_release_epsilon, round_down
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Relation, find_share
 from dpcore.private_choice.release_bounds import SelectionRequest
@@ -171,7 +173,19 @@ def test_a_total_and_an_epsilon_of_the_selection_exclude_each_other() -> None:
     with pytest.raises(InvalidInput, match="total epsilon is divided"):
         dpcore.select_privately("count_bound", [1, 2], {"epsilon": 1}, 0.1, total_epsilon=1.0)
     reply = dpcore.count_bound([1, 2, 3], epsilon=5)
-    assert "Of ε = 1 in all, ε = 0.7 is left" in reply.draw(total_epsilon=1.0).detail
+    sentence = "The draw has spent ε = 0.3; the release adds ε = 0.7: ε = 1 in all."
+    assert sentence in str(reply.draw(total_epsilon=1.0)).splitlines()
+    # What was spent before is no part of draw and release, but of the total.
+    settings = SelectionSettings(is_total_epsilon=True, ledger=Ledger((state(0.5),)))
+    card = dpcore.count_bound([1, 2, 3], epsilon=1)
+    assert card.data is not None
+    request = build_request(card.answer, card.data, settings)
+    assert isinstance(request, SelectionRequest)
+    facts = ReleaseFacts(request.problem.epsilon, 0.0, request.problem.neighbours, "exponential mechanism")
+    sentence = (
+        "The draw has spent ε = 0.15; the release adds ε = 0.35: ε = 1 in all, with what was spent before."
+    )
+    assert describe_spending(facts, request) == sentence
 
 
 @pytest.mark.parametrize("number", ["count", "total"])

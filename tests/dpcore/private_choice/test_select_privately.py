@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
-from dpcore import questions
+from dpcore import private_selection, questions
 from dpcore.cli import command
 from dpcore.common import mechanisms
 from dpcore.common.checks import InvalidInput
@@ -46,6 +47,7 @@ RANGED = {"value": "amount", "lower": 0, "upper": 10}
 KINDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "mean": ("mean_bound", RANGED, {}),
     "count": ("count_bound", {}, {}),
+    "count of filtered rows": ("count_bound", {"filters": "amount > 0.5; place != g1"}, {}),
     "sum": ("sum_bound", {"value": "amount", "highest_total": 100}, {}),
     "smooth quantile": ("quantile_bound", RANGED, {}),
     "quantile": ("quantile_bound", {**RANGED, "weighting": "cap"}, {}),
@@ -201,6 +203,7 @@ def test_what_the_person_entered_is_still_refused_and_broken_files_say_nothing_o
     for question, more, text in (
         ("sum_bound", {"value": "amuont", "highest_total": 9}, "no column"),
         ("sum_bound", {"value": "amount"}, "highest_total=…"),
+        ("sum_bound", {**RANGED, "highest_total": 9}, "Leave out lower and upper"),
         ("mean_bound", {**RANGED, "epsilon": -1}, "psilon must"),
         ("group_bounds", {"group": "place"}, "num_groups=…"),
         ("mean_bound", {**RANGED, "disclosure": "public"}, "needs no draw"),
@@ -273,3 +276,58 @@ def test_a_quantile_of_rows_per_user_is_drawn_from_its_reply() -> None:
         [3] * 50 + [9] * 50, epsilon=1, purpose="quantile", quantile=0.4, selection_epsilon=100
     )
     assert 3 <= reply.draw().bound <= 8
+
+
+def test_counts_are_drawn_from_in_every_form_and_each_entry_is_read_by_itself(monkeypatch) -> None:
+    """The law is that of the plain counts, whatever stands among them."""
+
+    def find_law(counts: Any) -> np.ndarray:
+        return chances(lambda: ss.select_privately("count_bound", counts, {"epsilon": 1}, 1.0), monkeypatch)
+
+    plain_law = find_law([1, 2, 2])
+    # One user decides neither whether there is a draw, nor how the counts of others are read.
+    strange_entries = ("x", None, float("nan"), -1, [5], 1j, -(10**400), pd.NA)
+    equal_counts: list[Any] = [Counter("abbcc"), {"a": 1, "b": 2, "c": 2}, pd.Series([2, 1, 2]), (2, 2, 1)]
+    equal_counts += [[1, 2, strange_entry, 2] for strange_entry in strange_entries]
+    equal_counts += [[1, "2", "x", 2], {"a": 1, "b": "x", "c": 2, "d": 2}, np.array([1, 2, "x", 2])]
+    for counts in equal_counts:
+        assert np.array_equal(find_law(counts), plain_law), counts
+    assert not np.array_equal(find_law([1, 2]), plain_law)
+    assert np.array_equal(find_law([1, 2, 10**400]), find_law([1, 2, 10**12]))
+    assert np.array_equal(find_law([[1, 2], [3, 4]]), find_law([]))
+    for wrong in ({1, 2}, b"12", 3, np.ones((2, 2)), None):
+        with pytest.raises(InvalidInput, match="Data must be a table"):
+            find_law(wrong)
+
+
+@pytest.mark.parametrize("conditions", ["amount > 3", "amount < 3", "amount >= 2; place = g0", "place != g0"])
+@pytest.mark.parametrize("has_numbers", [False, True])
+def test_a_draw_takes_the_rows_that_the_answer_takes(conditions, has_numbers, tmp_path) -> None:
+    rows = [
+        ("a", "5", "g0"),
+        ("a", "x", "g1"),
+        ("a", "2", "g0"),
+        ("b", "4", "g1"),
+        ("b", "", "g0"),
+        (None, "1", "g0"),
+    ]
+    table = pd.DataFrame(rows, columns=["who", "amount", "place"])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table["amount"] = pd.to_numeric(table["amount"], errors="coerce") if has_numbers else table["amount"]
+    keeps = {
+        "amount > 3": lambda amount, _: amount > 3.0,
+        "amount < 3": lambda amount, _: amount < 3.0,
+        "amount >= 2; place = g0": lambda amount, place: amount >= 2.0 and place == "g0",
+        "place != g0": lambda _, place: place != "g0",
+    }[conditions]
+    kept = [who for who, amount, place in rows if keeps(float(amount) if amount.isdigit() else np.nan, place)]
+    sizes = sorted(kept.count(who) for who in {*kept} - {None})
+    for data in (table, tmp_path / "t.csv"):
+        settings = {"user": "who", "epsilon": 1.0, "filters": conditions}
+        _, _, amounts, _ = private_selection._pose_question("count_bound", data, settings, None, {})
+        assert np.repeat(amounts.histogram.sizes, amounts.histogram.users).tolist() == sizes
+        assert amounts.num_rows_without_user == kept.count(None)
+        # The value on the same column: a cell without a number counts as 0, and satisfies no condition.
+        settings |= {"value": "amount", "lower": 0.0, "upper": 10.0}
+        _, _, amounts, _ = private_selection._pose_question("mean_bound", data, settings, None, {})
+        assert np.repeat(amounts.histogram.sizes, amounts.histogram.users).tolist() == sizes

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import dpcore as ss
@@ -117,6 +119,27 @@ def test_no_user_decides_how_a_selection_ends_or_what_it_says(kind: str, tmp_pat
         texts.add(tuple(map(form, (str(reply).replace("−", ""), reply.to_json().replace("-", "")))))
         accounts.add(tuple(account))
     assert len(texts) == len(accounts) == 1
+
+
+@pytest.mark.parametrize("users", [["a", "a", "b"], [None], []])
+def test_a_column_of_no_type_is_one_without_numbers(
+    users: list[str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a table has a first number decides the type of its column, and so must not decide about the draw."""
+    blank_cells = [None] * len(users)
+    texts = pd.DataFrame(
+        {"who": pd.Series(users, dtype="str"), "amount": pd.Series(blank_cells, dtype="str")}
+    )
+    (text_law,) = find_laws(texts, monkeypatch, lower=0)
+    for data in (
+        pd.DataFrame({"who": users, "amount": blank_cells}, dtype=object),
+        pl.DataFrame({"who": users, "amount": blank_cells}),
+        pa.table({"who": pa.array(users), "amount": pa.nulls(len(users))}),
+    ):
+        (law,) = find_laws(data, monkeypatch, lower=0)
+        assert np.array_equal(law, text_law)
+    (other_law,) = find_laws(pd.DataFrame({"who": ["a"], "amount": [50.0]}), monkeypatch, lower=0)
+    assert not np.array_equal(other_law, text_law)
 
 
 def test_a_drawn_range_pickles_and_has_the_call_that_drew_it(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpcore as ss
 from dpcore import total
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
@@ -180,3 +182,13 @@ def test_the_file_of_a_range_says_where_it_comes_from(entered):
     assert content["answer"]["label"] == "computed from private data (do not publish)"
     if entered:
         assert (content["answer"]["bias"], content["answer"]["noise_scale"]) == (2.5, 5.0)
+
+
+def test_a_range_that_is_not_used_is_said() -> None:
+    table = pd.DataFrame({"who": ["a", "a", "b"], "spent": [1.0, 2.0, 4.0]})
+    settings = {"user": "who", "value": "spent", "epsilon": 1.0, "lower": -2.0, "upper": 2.0}
+    assert "Your own range: not used" in str(ss.sum_bound(table, **settings))
+    assert "Your own range" not in str(ss.sum_bound(table, **{**settings, "lower": None, "upper": None}))
+    signed = ss.sum_bound(table.assign(spent=[1.0, -2.0, 4.0]), **settings)
+    assert "Your own range" not in str(signed)
+    assert (signed.bound.lower, signed.bound.upper) == (-2.0, 2.0)

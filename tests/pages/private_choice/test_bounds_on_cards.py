@@ -182,7 +182,7 @@ def test_a_total_is_divided_shown_and_never_exceeded_however_often_somebody_draw
         assert len(choices) == number
         (ledger,) = app.session_state[keys.LEDGERS].values()
         assert ledger.releases == tuple(drawn.facts for _, drawn in choices)
-        (release,) = re.findall(r"in all, ε = ([0-9.]+) is left for the release\.", shown_texts(app))
+        (release,) = re.findall(r"the release adds ε = ([0-9.]+): ε = 1 in all", shown_texts(app))
         check(app.button(key="total_card_code").click().run())
         assert any(re.search(rf"(?i)epsilon ?= ?{release}\b", block.value) for block in app.code)
         facts = ReleaseFacts(float(release), 0.0, ledger.releases[0].neighbours, "release")
