@@ -79,7 +79,8 @@ def select_privately(
     The answer on the private data is not computed, so no user's numbers decide whether there is one. Rows that name no
     user are left out, cells that hold no number count as 0, and negative totals count as 0. In a list of rows per user,
     entries that are no number of at least 1 are left out. Data without rows are allowed. Each row of text and JSON is
-    read by itself; `docs/privacy.md` lists the files that are refused.
+    read by itself: fields beyond those of the header are left out, and so are lines of JSON that hold no object. A list
+    in a cell of a DataFrame is a missing cell. `docs/privacy.md` names the files that are refused.
 
     Args:
         question: Name of the call, such as ``"sum_bound"``.

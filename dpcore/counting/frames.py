@@ -141,8 +141,8 @@ def _frame_to_arrow(frame: pd.DataFrame, empties_cells: bool) -> pa.Table:
             if unreadable_rows and not empties_cells:
                 cells_text = format_count(len(unreadable_rows), "cell holds", "cells hold")
                 location = f"column {column_names.shorten(str(column_name))}, row {unreadable_rows[0]:,}"
-                remedy = "Put one text or one number into each cell"
-                problems.add(f"{cells_text} several entries, or text that is not Unicode", location, remedy)
+                remedy = "Put one text or number into each"
+                problems.add(f"{cells_text} several entries or broken text", location, remedy)
             arrow_columns[column_name] = pa.array(cell_texts, pa.string())
     return pa.table(arrow_columns)
 
