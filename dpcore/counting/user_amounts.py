@@ -29,7 +29,7 @@ from dpcore.counting.reduce_files import (
     FileReduction,
 )
 from dpcore.counting.relation import Relation, refuse_times, rename_roles
-from dpcore.counting.text import read_separator, read_table
+from dpcore.counting.text import read_separator, read_table, split_fields
 from dpcore.data.cell_numbers import MAX_NUMBER, read_cell_sql
 from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind, describe_values
@@ -163,7 +163,9 @@ def _open_by_header(
             raise _build_unreadable_error()
         try:
             if file_start.kind is FileKind.TEXT:
-                relation, head = _read_text_header(file, file_name, file_start, stated_separator)
+                stored_columns = [c for c in named_columns if c not in dict(list_folder_cells(file))]
+                arguments = file, file_name, file_start, stated_separator, stored_columns
+                relation, head = _read_text_header(*arguments)
             elif file_start.kind is FileKind.JSON:
                 json_layout = FileLayout(file_name, FileKind.JSON, packing=file_start.packing)
                 json_columns = list(dict.fromkeys(named_columns))
@@ -184,28 +186,48 @@ def _open_by_header(
 
 
 def _read_text_header(
-    file: File, display_name: str, file_start: FileStart, stated_separator: str
+    file: File,
+    display_name: str,
+    file_start: FileStart,
+    stated_separator: str,
+    named_columns: Sequence[str],
 ) -> tuple[Relation, Table]:
     """Return a text file as a relation, and its header with one dummy row in place of all rows."""
     content, encoding = file_start.content, formats.detect_encoding(file_start.content)
     if encoding.startswith(("utf-16", "utf-32")):
         content = content.decode(encoding, "ignore").encode()
     byte_lines = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-    comment_flags = [not byte_line.strip() or byte_line.startswith(b"#") for byte_line in byte_lines]
-    num_skipped = comment_flags.index(False) if False in comment_flags else 0
-    header_bytes = byte_lines[num_skipped]
-    delimiter_byte = stated_separator.replace(" +", " ").encode() or max(
-        (b",", b";", b"\t", b"|"), key=header_bytes.count
-    )
-    dummy_bytes = delimiter_byte.join([b"0"] * (header_bytes.count(delimiter_byte) + 1))
-    head = read_table(header_bytes + b"\n" + dummy_bytes + b"\n", display_name, stated_separator)
+    num_skipped, separator = _find_header(byte_lines, named_columns, stated_separator)
+    delimiter_byte = separator.replace(" +", " ").encode()
+    dummy_bytes = delimiter_byte.join([b"0"] * (byte_lines[num_skipped].count(delimiter_byte) + 1))
+    header_bytes = byte_lines[num_skipped] + b"\n" + dummy_bytes + b"\n"
+    head = read_table(header_bytes, display_name, separator if separator in SPACED else stated_separator)
     encoding = encoding or head.encoding
-    (layout,) = head.layouts
-    layout = replace(layout, skip=num_skipped, packing=file_start.packing, encoding=encoding)
+    layout = replace(
+        head.layouts[0], skip=num_skipped, packing=file_start.packing, encoding=encoding,
+        has_stated_separator=bool(stated_separator),
+    )  # fmt: skip
     head = replace(head, layouts=(layout,))
     format_fields = file_start.packing, encoding, head.delimiter, num_skipped
-    marked_separator = stated_separator if stated_separator in SPACED else ""
+    marked_separator = separator if separator in SPACED else ""
     return Relation(file, display_name, FileKind.TEXT, head.columns, *format_fields, marked_separator), head
+
+
+def _find_header(
+    byte_lines: Sequence[bytes], named_columns: Sequence[str], stated_separator: str
+) -> tuple[int, str]:
+    """Return the number of lines above the header, which has the named columns, and its separator."""
+    separators = [stated_separator] if stated_separator else [",", ";", "\t", "|", *reversed(SPACED)]
+    for num_skipped, byte_line in enumerate(byte_lines):
+        line = byte_line.decode("utf-8", "replace").lstrip("\ufeff")
+        for separator in separators if named_columns else ():
+            cells = split_fields(line, separator) if separator in SPACED else line.split(separator)
+            if set(named_columns) <= {" ".join(cell.strip(' "').split()) for cell in cells}:
+                return num_skipped, separator
+        if line.strip() and not line.lower().startswith(("#", "sep=")):
+            break
+    # Names with a separator inside quotation marks, and columns that are not there.
+    return num_skipped, max(separators[:4], key=line.count)
 
 
 def _is_number(number_column: DuckColumn) -> str:

@@ -186,16 +186,40 @@ def test_first_rows_of_one_user_do_not_decide_which_columns_there_are(empty_fold
     assert read_totals(Path("t.jsonl")) == TRUTH
 
 
+@pytest.mark.parametrize(
+    ("above", "old", "new", "user"),
+    [
+        ("sep=,\n", "who", "who", "who"),
+        ("# made today\n\n", "who", "who", "who"),
+        ("#", "who", "who", "#who"),
+        ("", ",", ";", "who"),
+        ("", ",", "\t", "who"),
+        ("", "\n", "\r", "who"),
+        ("", ",place", ',"place"', "who"),
+    ],
+)
+def test_the_header_is_found_by_the_columns_that_are_named(
+    above: str, old: str, new: str, user: str, empty_folder: None
+) -> None:
+    text = above + (TEXT + "zz,7,a,oops\n").replace(old, new)
+    Path("t.csv").write_bytes(text.encode())
+    roles = Roles.of_events([user], "amount", ["place"])
+    amounts = read_user_amounts([Path("t.csv")], None, roles, [user, "amount", "place"])
+    assert isinstance(amounts, UserAmounts)
+    assert amounts.pair_sums is not None
+    assert np.sum(amounts.pair_sums) == pytest.approx(sum(TRUTH) + 7.0)
+
+
 @pytest.mark.parametrize("separator", ["::", " "])
 def test_lines_without_a_character_of_their_own_between_fields(separator: str, empty_folder: None) -> None:
     text = TEXT.replace(",", separator).replace("1\u00a0000", "1000")
     Path("t.txt").write_text(text + separator.join(["zz", "7", "a", "oops"]) + "\n")
     roles = Roles.of_events(["who"], "amount", [])
-    stated_separator = {" ": "blank"}.get(separator, separator)
-    amounts = read_user_amounts([Path("t.txt")], None, roles, COLUMNS, separator=stated_separator)
-    assert isinstance(amounts, UserAmounts)
-    assert amounts.totals is not None
-    assert sorted(amounts.totals) == sorted([*TRUTH, 7.0])
+    for stated_separator in ("", {" ": "blank"}.get(separator, separator)):
+        amounts = read_user_amounts([Path("t.txt")], None, roles, COLUMNS, separator=stated_separator)
+        assert isinstance(amounts, UserAmounts)
+        assert amounts.totals is not None
+        assert sorted(amounts.totals) == sorted([*TRUTH, 7.0])
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "cp1252"])
