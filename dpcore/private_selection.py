@@ -336,6 +336,13 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         frame_bytes = write_parquet(data, named_columns, empties_cells=True)
         files, file_names = [MemoryFile(frame_bytes)], [FRAME_FILE]
     if not files:
+        if (
+            isinstance(data, Mapping) and named_columns
+        ):  # Read entry by entry, lists of cells would be no users.
+            table_remedy = "Take a table, such as pandas.DataFrame(…), or name no column"
+            raise refuse(
+                "a dict holds the number of rows of each user, and has no columns", remedy=table_remedy
+            )
         return UserAmounts(_build_from_counts(data))
     if not user_columns:
         try:

@@ -197,6 +197,12 @@ def test_a_distribution_of_pairs_is_selected_from_and_has_no_sums() -> None:
         ss.select_privately("group_bounds", data, {**settings, "statistic": "sum"}, unit=1, highest_amount=9)
 
 
+def test_a_dict_of_columns_is_no_dict_of_counts() -> None:
+    columns = {"who": ["a", "b"], "amount": [1.0, 2.0]}
+    with pytest.raises(InvalidInput, match="has no columns"):
+        ss.select_privately("count_bound", columns, {"user": "who", "epsilon": 1})
+
+
 def test_what_the_person_entered_is_still_refused_and_broken_files_say_nothing_of_cells(tmp_path) -> None:
     path = written(tmp_path, BASE)
     settings = {"user": "who", "epsilon": 1}
