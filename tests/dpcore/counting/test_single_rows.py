@@ -97,6 +97,7 @@ def draw_all(data: Any) -> tuple[str, ...]:
     return tuple(form(str(reply)) for reply in drawn)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("position", ["first", "last"])
 @pytest.mark.parametrize("name", TEXT_LINES)
 def test_a_line_of_text_is_a_row_and_changes_no_other(name: str, position: str, empty_folder: None) -> None:
@@ -115,6 +116,7 @@ def test_a_line_of_text_is_a_row_and_changes_no_other(name: str, position: str, 
         assert len(group_names) <= 4
 
 
+@pytest.mark.few(3)
 @pytest.mark.long_but("text behind a quotation")
 @pytest.mark.parametrize("name", ["one field too many", "a long cell", "text behind a quotation"])
 def test_a_program_reads_the_same_rows(name: str, empty_folder: None) -> None:
@@ -136,6 +138,7 @@ def test_a_line_of_json_is_a_row_or_none_and_changes_no_other(name: str, empty_f
         assert read_totals(path) == sorted([*TRUTH, total])
 
 
+@pytest.mark.few(3)
 @pytest.mark.long_but("a key twice", "half a character")
 @pytest.mark.parametrize("name", JSON_LINES)
 def test_a_program_reads_the_same_objects_or_stops(name: str, empty_folder: None) -> None:
@@ -222,6 +225,7 @@ def test_lines_without_a_character_of_their_own_between_fields(separator: str, e
         assert sorted(amounts.totals) == sorted([*TRUTH, 7.0])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "cp1252"])
 def test_encodings_are_those_of_the_first_bytes(encoding: str, empty_folder: None) -> None:
     for line in ("", "zz,7,a,oops\n"):
@@ -266,6 +270,7 @@ def extend(frame: pd.DataFrame, row: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame([*frame.to_dict("records"), row], dtype=object)
 
 
+@pytest.mark.few(2)
 @pytest.mark.long_but("a list as the value", "half a character that names the user")
 @pytest.mark.parametrize("name", HOSTILE_CELLS)
 def test_cells_of_a_table_in_memory_that_hold_several_entries(name: str, monkeypatch: Any) -> None:

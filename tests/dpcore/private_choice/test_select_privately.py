@@ -306,6 +306,7 @@ def test_counts_are_drawn_from_in_every_form_and_each_entry_is_read_by_itself(mo
             find_law(wrong)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("conditions", ["amount > 3", "amount < 3", "amount >= 2; place = g0", "place != g0"])
 @pytest.mark.parametrize("has_numbers", [False, True])
 def test_a_draw_takes_the_rows_that_the_answer_takes(conditions, has_numbers, tmp_path) -> None:
