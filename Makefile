@@ -34,7 +34,7 @@ help:
 	@echo "make test-fast run the tests of pure functions (under a minute)"
 	@echo "make test-oldest run them with the oldest versions that the requirements allow, installed first (1.3 GB)"
 	@echo "make test-newest run them with another Python, NEWEST=python3.13, and the newest versions (1.3 GB)"
-	@echo "make test-long run the long tests, which make test leaves out (15 minutes on two quiet cores)"
+	@echo "make test-long run the long tests, which make test leaves out (20 minutes on two quiet cores)"
 	@echo "make test-search  search for new counter-examples for an hour or so (SEARCH_TIMES=20 times as many examples as make test)"
 	@echo "make test-features  run the numeric tests as on a processor with fewer features"
 	@echo "make test-engines  test counting on PostgreSQL and Spark, installed first where they are missing (1 GB)"
