@@ -230,8 +230,8 @@ def _find_header(
     return num_skipped, max(separators[:4], key=line.count)
 
 
-def _is_number(number_column: DuckColumn) -> str:
-    """Return the SQL mask of a column's numbers up to 1e100; null elsewhere."""
+def _write_condition(number_column: DuckColumn) -> str:
+    """Return the SQL condition that a cell of the column is a number up to 1e100; null where it is missing."""
     return f"abs({number_column.sql}) <= {MAX_NUMBER}"
 
 
@@ -280,7 +280,9 @@ class _AmountsReduction(FileReduction):
     def _clamp_values(self, number_column: DuckColumn) -> DuckColumn:
         """Return the values: what is no number up to 1e100 is settled by the public rule, and others are clamped."""
         missing_sql = "NULL" if self.roles.drops_missing else repr(self.roles.missing_constant or 0.0)
-        finite_sql = f"CASE WHEN {_is_number(number_column)} THEN {number_column.sql} ELSE {missing_sql} END"
+        finite_sql = (
+            f"CASE WHEN {_write_condition(number_column)} THEN {number_column.sql} ELSE {missing_sql} END"
+        )
         # The least and the greatest of null and a number are the number.
         limited_sql = f"greatest(least({finite_sql}, {LARGEST_CELL}), -{LARGEST_CELL})"
         clamped_sql = f"CASE WHEN {finite_sql} IS NOT NULL THEN {limited_sql} END"
@@ -295,7 +297,9 @@ class _AmountsReduction(FileReduction):
             count_sql, value_expression = "count(*), NULL", None
             if roles.value is not None:
                 number_column = source_rows[NUMBER_PREFIX + roles.value]
-                count_sql = f"count(*), count(*) FILTER (NOT coalesce({_is_number(number_column)}, false))"
+                count_sql = (
+                    f"count(*), count(*) FILTER (NOT coalesce({_write_condition(number_column)}, false))"
+                )
                 value_expression = self._clamp_values(number_column)
             (row_counts,) = duck.fetch_rows(f"SELECT {count_sql} FROM ({source_rows.sql}) AS t")
             unfiltered_roles = replace(roles, filters=())
